@@ -59,7 +59,6 @@ NOT_YET = {
     "tinote/compiler/codegen/",
     "tinote/compiler/frontend/",
     "tinote/compiler/inspect/",
-    "tinote/compiler/passes/",
     "tinote/compiler/protocol.py",
     "tinote/lang/ad/functional/",
     "tinote/lang/ad/journal/",

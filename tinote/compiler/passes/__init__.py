@@ -1,1 +1,1 @@
-"""Transformations of the IR, one file and one verb each."""
+"""Compiler passes over the IR. Each file holds one pass and is named by its verb."""

@@ -1,1 +1,1 @@
-"""Questions that several transformations ask; nothing is changed."""
+"""Analyses that several passes share. They change nothing."""

@@ -1,12 +1,11 @@
-"""Which parallel loops run in lanes (`vectorise.py`): their legality (what stands in the way) and their profitability
-(whether lanes pay).
+"""Legality and profitability of vectorisation: which parallel loops `vectorise.py` runs in lanes, and why others do
+not.
 
-The estimate compares the work of one iteration, in additions, with that of all lanes together. In lanes an operation on
-numbers that differ costs as much as a scalar one, for all of them, and what is the same for all costs what it did; an
-element that each lane has elsewhere costs an access a lane, and so does a function without a vector form. On the other
-side stands what LLVM makes of the scalar code: it runs several iterations of an inner loop at once where these are
-independent or sum up, and where what they access follows each other; and it does well with loops that have no loop
-inside, and with inner loops so short that they are written out.
+The estimate compares the work of one iteration, in additions, with that of all lanes together. A vector operation on
+all lanes costs the same as one scalar operation, and so does a uniform value. Gathers and scatters cost one access per
+lane, as do functions without a vector form. The alternative is the scalar code as LLVM compiles it. LLVM vectorises an
+inner loop whose iterations are independent or a reduction and whose accesses are consecutive. It also does well with
+innermost loops, and with inner loops so short that they are unrolled.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ from tinote.ir.types import Scalar, Tangents, element_type, is_float, shape_of, 
 
 
 class Machine(NamedTuple):
-    """What the estimate is for: the width and the number of vector registers, and whether functions are approximated
-    inline.
-    """
+    """Target of the cost estimate: width and number of vector registers, and whether functions are approximated inline."""
 
     vector_bits: int
     registers: int = 32
@@ -56,56 +53,58 @@ class LanesPlan(NamedTuple):
     cost: float
 
 
-#: Why a loop of mostly straight code is no loop in lanes: LLVM's own words about it count.
+#: The reason for a loop of mostly straight-line code: LLVM's own remark about it is shown instead.
 LEFT_TO_LLVM = "without longer loops inside it is left to LLVM"
-#: Registers that the lanes of short chains may take, the first that fits. Chosen, not measured.
+#: Numbers of vector registers to try for the lanes of short dependence chains; the first that fits is taken. Chosen,
+#: not measured.
 _SEVERAL_REGISTERS = (4, 2)
 #: Cost of what lanes in several registers compute, in additions. Chosen, not measured.
 _MAX_CHAINS_COST = 240.0
 #: Cost of an iteration in additions: past this LLVM's work grows with more than the length (measured with sines: 9,000
 #: took 2.6 s, 27,000 minutes).
 _MAX_COST = 6_000.0
-#: By which factor lanes must be cheaper, to outweigh what the estimate does not see. Chosen, not measured.
+#: Factor by which lanes must be cheaper, to allow for what the estimate leaves out. Chosen, not measured.
 _MIN_GAIN = 1.5
 #: Bits: narrower vectors have neither masks nor gathers.
 _MIN_VECTOR_BITS = 256
 #: Inner loops of at most this number of iterations are unrolled by LLVM.
 _MAX_UNROLLED = 8
-#: More iterations than loops have that are written out.
+#: More iterations than any fully unrolled loop has.
 _ENDLESS = 1 << 30
-#: Saved values of a kind for which lanes may take room side by side. Chosen, not measured.
+#: Saved values of one kind for which lanes may have space next to each other. Chosen, not measured.
 _MAX_SAVED = 1 << 14
 #: Numbers of a local array, or values of a stack, likewise. Chosen, not measured.
 _MAX_LOCAL = 1 << 8
-#: What an update of one element by all lanes costs more than one by a scalar, in additions: they are summed up first.
+#: Extra cost of an update of one element by all lanes over a scalar update, in additions: the lanes are reduced first.
 #: Chosen, not measured.
 _HORIZONTAL_COST = 4.0
-#: What a number of each lane's row costs when it is transposed, in additions. Chosen, not measured.
+#: Cost of transposing one number of each lane's row, in additions. Chosen, not measured.
 _TRANSPOSED_COST = 6.0
-#: Elements: LLVM shuffles those apart that lie at most so far from one another.
+#: Greatest distance, in elements, of strided accesses that LLVM combines into shuffles.
 _MAX_INTERLEAVED = 8
-#: Bytes that the copies that are private to lanes may take in all: the second-nearest cache holds twice that. Chosen,
+#: Bytes that lane-private copies may take in all: half of a level-2 cache. Chosen,
 #: not measured.
 _MAX_COLUMN_BYTES = 1 << 19
 #: The same where lanes fill several registers: each thread clears and adds up all of them. Chosen, not measured.
 _MAX_COLUMN_BYTES_OF_SEVERAL = 1 << 17
 #: Vectors of iterations that an outer loop must have, for threads to share. Chosen, not measured.
 _MIN_STRIPS = 8
-#: What one element of a gather or scatter costs, in additions. Chosen, not measured.
+#: Cost of one element of a gather or scatter, in additions. Chosen, not measured.
 _GATHER_COST = 5.0
-#: What a jump costs that is often predicted wrongly, in additions. Chosen, not measured.
+#: Cost of a jump that is often mispredicted, in additions. Chosen, not measured.
 _MISPREDICTION_COST = 5.0
-#: What a loop does besides its body, in additions for each iteration. Chosen, not measured.
+#: Loop overhead besides the body, in additions per iteration. Chosen, not measured.
 _ITERATION_COST = 2.0
-#: Iterations that lanes run for each of their own, where they leave a loop at different times. Chosen, not measured.
+#: Iterations of the vector loop for each iteration of one lane, where lanes leave a loop at different times. Chosen,
+#: not measured.
 _WAITING_FACTOR = 1.4
-#: What LLVM reorders when a loop carries it; more of integers than of floats.
+#: Reductions that LLVM reorders in a loop; more for integers than for floats.
 _REORDERED = (p.add, p.sub, p.minimum, p.maximum)
 _REORDERED_INTEGERS = (*_REORDERED, p.mul, p.and_, p.or_, p.xor)
 
 
 def is_candidate(op: ir.Op) -> bool:
-    """Whether an operation is a parallel loop with none inside: its iterations may become lanes."""
+    """Whether an operation is an innermost parallel loop, whose iterations may become lanes."""
     return (
         isinstance(op, ir.For | ir.Task)
         and op.parallel
@@ -115,7 +114,7 @@ def is_candidate(op: ir.Op) -> bool:
 
 
 def is_left_to_llvm(loop: ir.For | ir.Task) -> bool:
-    """Whether there is no loop inside, but for some that are written out."""
+    """Whether all loops inside will be unrolled, so that LLVM vectorises this one."""
     inner = [op for op in walk(loop.regions[0]) if isinstance(op, ir.For | ir.While)]
     return all(isinstance(op, ir.For) and (trip_count(op.lo, op.hi) or _ENDLESS) <= _MAX_UNROLLED for op in inner)
 
@@ -127,8 +126,8 @@ def _may_have_rows(loop: ir.For | ir.Task) -> bool:
 
 
 def _lanes_for(loop: ir.For | ir.Task, machine: Machine, column: int) -> int:
-    """How many iterations are to run at once: as many as fill a vector register, or several. `column`: what the copies
-    that are private to a lane take, in bytes.
+    """The number of lanes: they fill one vector register, or several. `column`: the size of a lane's private copies, in
+    bytes.
     """
     lanes = _lanes_of_register(loop, machine)
     count = trip_count(loop.args[0], loop.args[1])
@@ -142,7 +141,7 @@ def _lanes_for(loop: ir.For | ir.Task, machine: Machine, column: int) -> int:
 
 
 def _lanes_of_register(loop: ir.For | ir.Task, machine: Machine) -> int:
-    """How many of the widest numbers that the loop computes with or moves a vector register holds."""
+    """How many numbers of the loop's widest type one vector register holds."""
     widest = 32
     for op in walk(loop.regions[0]):
         if isinstance(op, ir.MemoryOp):
@@ -153,13 +152,13 @@ def _lanes_of_register(loop: ir.For | ir.Task, machine: Machine) -> int:
 
 
 def _registers_for(body: ir.Region, machine: Machine, strips: int | None) -> int:
-    """How many registers the lanes may take: several where iterations are chains of dependent operations, which leave
-    time for those of further registers, and short enough; or where these are all there are. `strips`: how many
+    """How many registers the lanes may take. Several, if iterations are short chains of dependent operations, whose
+    latency hides the work of further registers, or if these are all the iterations that there are. `strips`: how many
     registers all iterations fill, if that is known.
     """
     inside = [*walk(body)]
     if any(isinstance(op, ir.NewStack) and not _is_shallow(op) for op in inside):
-        return 1  # what is saved should stay in the nearest cache
+        return 1  # saved values should stay in the level-1 cache
     carried = max([len(op.outs) for op in inside if isinstance(op, ir.For | ir.While)], default=0)
     cost = sum([own_cost(op) for op in inside])
     if not carried:
@@ -169,8 +168,8 @@ def _registers_for(body: ir.Region, machine: Machine, strips: int | None) -> int
 
 
 class Chooser:
-    """Chooses the loops of a function that run in lanes. `definitions`: of its variables; `privates`: the private
-    copies of the task that a loop is in.
+    """Chooses the loops of a function that run in lanes. `definitions`: those of its variables; `privates`: the private
+    copies of the enclosing task.
     """
 
     def __init__(self, definitions: Mapping[ir.Var, ir.Op], machine: Machine, *, always: bool) -> None:
@@ -179,9 +178,9 @@ class Chooser:
         self.always = always
 
     def plans(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> dict[ir.Op, LanesPlan | str]:
-        """How a parallel loop, or those inside of it, are to run in lanes, or why they are not, in words for the
-        author. Of a nest it is the inner ones, unless the accesses suit lanes of an outer one so much better that it
-        pays: then the inner ones count inside.
+        """The plans for a parallel loop, or for those inside it, or the reason why there is none, as a message for the
+        user. In a nest the inner loops are vectorised, unless the accesses suit an outer one so much better that it
+        pays.
         """
         inner = outermost_parallel(loop.regions[0])
         if not inner:
@@ -209,7 +208,7 @@ class Chooser:
         return why or self.plan(loop, lanes, estimate)
 
     def why_unfit(self, loop: ir.For | ir.Task) -> str:
-        """Why lanes certainly do not pay, as far as that is seen at a glance."""
+        """A cheap early answer: why lanes certainly do not pay."""
         large = _why_too_large(loop, self.machine)
         if large:
             return large
@@ -251,7 +250,7 @@ class Chooser:
 
 
 def outermost_parallel(region: ir.Region) -> list[ir.For]:
-    """The parallel loops in a region that are in no other one."""
+    """The parallel loops in a region that are not nested in another parallel loop."""
     found: list[ir.For] = []
     for op in region.body:
         if isinstance(op, ir.For) and op.parallel:
@@ -277,7 +276,7 @@ def _columns(
 
 
 def _in_common(loop: ir.For | ir.Task, divergence: Divergence, privates: Sequence[ir.Private]) -> list[ir.Buffer]:
-    """The private copies in which lanes may update the same element."""
+    """The private copies where several lanes may update the same element."""
     shared = {
         root_of(op.buffer)
         for op in walk(loop.regions[0])
@@ -296,7 +295,7 @@ def _with_columns(copy: ir.Buffer, lanes: int) -> Columns:
 
 
 def _obstacle(loop: ir.For | ir.Task) -> str:
-    """What stands in the way, whatever would be gained; empty if nothing does."""
+    """Legality: the obstacle to vectorisation; empty if there is none."""
     if loop.ordered:
         return "its iterations keep their order, since they may meet"
     if loop.regions[0].params[0].type is u64:
@@ -313,7 +312,7 @@ def _obstacle(loop: ir.For | ir.Task) -> str:
 
 
 def _diverging_obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) -> str:
-    """The same, of what depends on the values that differ between lanes."""
+    """Legality of operations that depend on divergent values."""
     own = {op.out for op in walk(loop.regions[0]) if isinstance(op, ir.Local)}
     for op in walk(loop.regions[0]):
         if isinstance(op, ir.Get) and op.args[0] not in own and not divergence.uniform(*op.args[1:]):
@@ -327,14 +326,13 @@ def _diverging_obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine:
     return ""
 
 
-#: The loops and branches that lead from where a stack is made to where it is used, and the region itself.
+#: The loops and branches from where a stack is created to where it is used, and the region itself.
 _Path = tuple[tuple[ir.Op, ...], ir.Region]
 
 
 def _stacks_are_mirrored(body: ir.Region) -> bool:
-    """Whether each stack is pushed on in one place and popped from in one, later and within the same sorts of loops and
-    branches, as a reverse sweep does. Then lanes that push together pop together. Activations of functions that call
-    themselves are no such stacks.
+    """Whether each stack has one push and one later pop in loops and branches of the same kind, as in a reverse sweep.
+    Then lanes that push together pop together. The activation stacks of recursive functions are not of this form.
     """
     pushes: dict[ir.Atom, list[_Path]] = {}
     pops: dict[ir.Atom, list[_Path]] = {}
@@ -368,8 +366,8 @@ def _mirrors(pushes: list[_Path], pops: list[_Path]) -> bool:
 
 
 def are_apart(op: ir.Atomic, divergence: Divergence) -> bool:
-    """Whether lanes certainly update different elements, which no other thread touches. That an update is plain says
-    something of threads only.
+    """Whether lanes certainly update different elements that no other thread touches. A plain update guarantees this
+    only for threads, not for lanes.
     """
     dtype = op.buffer.dtype
     return op.plain and dtype is not u1 and divergence.lies_apart(op.index[0], dtype.size)
@@ -410,7 +408,7 @@ def _is_shallow(op: ir.NewStack) -> bool:
 
 
 class _Estimate:
-    """What a body costs, in additions: one iteration by itself, or all lanes together."""
+    """Cost of a loop body, in additions: of one scalar iteration, or of all lanes together."""
 
     def __init__(
         self,
@@ -428,12 +426,12 @@ class _Estimate:
         self.machine = machine
         self.tiles = tiles or {}
         self.columns = columns or {}
-        #: what loops inside that run in lanes themselves cost in all
+        #: total cost of the inner loops that run in lanes themselves
         self.in_lanes = in_lanes or {}
         self.means = _mean_values(body)
 
     def scalar(self, region: ir.Region) -> float:
-        """One iteration, as LLVM runs it."""
+        """Cost of one scalar iteration as compiled by LLVM."""
         total = 0.0
         for op in region.body:
             if op in self.in_lanes:
@@ -455,12 +453,12 @@ class _Estimate:
 
     @cached_property
     def moved(self) -> dict[ir.Op, float]:
-        """The part of a load's cost that is left where LLVM moves it out of loops."""
+        """The fraction of a load's cost that remains where LLVM hoists it out of loops."""
         return _moved_loads(self.body)
 
     @cached_property
     def of_all(self) -> float:
-        """All lanes, with the tiles that they begin with."""
+        """Cost of all lanes, including the loads of tiles at the start."""
         total = self.lanes(self.body)
         for tile in dict.fromkeys(self.tiles.values()):
             columns = UNKNOWN_TRIP_COUNT if tile.columns is None else tile.columns
@@ -468,13 +466,13 @@ class _Estimate:
         return total
 
     def lanes(self, region: ir.Region) -> float:
-        """All lanes, after that."""
+        """Cost of all lanes without tile loads."""
         uniform, total = self.divergence.uniform, 0.0
         for op in region.body:
             if isinstance(op, ir.For | ir.While):
                 inside = sum([self.lanes(r) for r in op.regions]) + _ITERATION_COST
                 divergent = op in self.divergence.divergent
-                # What is carried stays for lanes that have left: a selection each.
+                # Carried values of inactive lanes are preserved: one select each.
                 inside += len(op.outs) if divergent else 0
                 times = _iterations(op, self.means) if isinstance(op, ir.For) else UNKNOWN_TRIP_COUNT
                 total += times * inside * (_WAITING_FACTOR if divergent else 1.0)
@@ -496,7 +494,7 @@ class _Estimate:
         return total
 
     def access(self, op: ir.MemoryOp) -> float:
-        """How much more an access of all lanes costs than a scalar one."""
+        """Extra cost of a vector access over a scalar one."""
         step = self.divergence.step(op.index[0])
         if op in self.tiles:
             return 1.0
@@ -518,8 +516,8 @@ class _Estimate:
 
 
 def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
-    """Loads that do not depend on a loop around them, whose inner loops are written out, so that LLVM moves them before
-    it: the part of their cost that is left.
+    """Loads that LLVM hoists out of a loop whose inner loops are unrolled, with the fraction of their cost that
+    remains.
     """
     written = {root_of(op.buffer) for op in walk(body) if isinstance(op, ir.Store | ir.Atomic)}
     means = _mean_values(body)
@@ -565,7 +563,7 @@ def _branch(op: ir.If, cost: Callable[[ir.Region], float]) -> float:
 
 
 def _mean_values(body: ir.Region) -> dict[ir.Var, float]:
-    """What integers are in the mean over the loops in a body: indices of loops with known bounds, and sums of these."""
+    """Mean values of integers over the loops of a body: of loop indices with known bounds, and of sums of these."""
     found: dict[ir.Var, float] = {}
     for op in walk(body):
         if isinstance(op, ir.For):
@@ -584,14 +582,14 @@ def _mean(atom: ir.Atom, means: Mapping[ir.Var, float]) -> float | None:
 
 
 def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
-    """How often a loop inside runs in the mean: that of a triangle half as often as its sides are long."""
+    """Mean trip count of an inner loop; for a triangular nest, half of the outer length."""
     lo, hi = _mean(op.lo, means), _mean(op.hi, means)
     return UNKNOWN_TRIP_COUNT if lo is None or hi is None else max(0.0, hi - lo)
 
 
 def _llvm_vectorises(loop: ir.For) -> bool:
-    """Whether LLVM runs several iterations of an inner loop at once, and does well: it has no loop inside, what it
-    carries are sums, and what it accesses follows each other.
+    """Whether LLVM vectorises an inner loop well: it is innermost, carries only reductions, and accesses are
+    consecutive.
     """
     inside = [*walk(loop.body)]
     if any(isinstance(op, ir.For | ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop | ir.Atomic) for op in inside):
@@ -609,6 +607,6 @@ def _llvm_vectorises(loop: ir.For) -> bool:
 
 
 def is_cheap(op: ir.If) -> bool:
-    """Whether both sides of an `if` may simply run for all lanes."""
+    """Whether both sides of an `if` may run unconditionally for all lanes."""
     inner = [o for r in op.regions for o in r.body]
     return all(isinstance(o, ir.Prim) for o in inner) and sum([own_cost(o) for o in inner]) <= MAX_FLAT_BRANCH_COST

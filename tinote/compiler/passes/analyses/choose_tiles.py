@@ -1,17 +1,17 @@
-"""Finds the accesses of a loop in lanes whose elements lie rows apart from lane to lane, where rows are needed whole.
+"""Finds strided accesses of vectorised loops that are better served by transposed tiles: lanes are whole rows apart.
 
     for parallel %i: i32 in 0i32 .. %n:              %e = extent @x, 1
       for %k: i32 in 0i32 .. %m:
         for %r: i32 in 0i32 .. %e:
           … load @x.flat[(%i * %e + %r) * 8] …       lane after lane, a row of %e * 8 bytes further
 
-Lanes that read such elements gather them one by one, again and again. Instead the rows of all lanes are read once,
-before anything else is done for these iterations, and transposed on the way (`LoadTile`): what one place of all rows
-holds then lies side by side. Rows that the iteration changes are written back at its end (`StoreTile`).
+Lanes that read such elements would gather them one by one at each access. Instead the rows of all lanes are read once
+at the start of the iterations and transposed (`LoadTile`), so that one column of all rows is contiguous. Rows that the
+iterations change are written back at the end (`StoreTile`).
 
-A row begins where the first index of its array is the loop's own. Some loop inside walks the whole row, or the places
-of it that are accessed lie close together, so that no more memory is touched than before. What an iteration writes to
-an array must all be in its own row; what it reads of others must not be written.
+A row begins where the first index of its array is the loop's own. Either an inner loop walks the whole row, or the
+accessed columns lie close together, so that no more memory is touched than before. An iteration may write an array only
+in its own row, and may read other rows only of arrays that are not written.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from tinote.ir.divergence import Divergence, Stride
 from tinote.ir.query import walk
 from tinote.ir.types import i64
 
-#: Numbers of a row: longer ones would not stay in the nearest cache, for all lanes together. Chosen, not measured.
+#: Greatest length of a row, in numbers: longer rows of all lanes together would not stay in the level-1 cache. Chosen,
+#: not measured.
 _MAX_ROW = 1024
-#: Places of a row for each that is accessed. Chosen, not measured.
+#: Columns of a tile for each column that is accessed, at most. Chosen, not measured.
 _MAX_PLACES_PER_ACCESS = 2
 
 
 class RowTile(NamedTuple):
-    """The same part of a row of a buffer for each lane: `start`, the bytes before it, and `width`, its bytes (None: the
-    whole row, whose length is known at launch).
+    """A tile: the same part of a row of a buffer for each lane. `start`, the bytes before it, and `width`, its bytes
+    (None: the whole row, whose length is known at launch).
     """
 
     buffer: ir.Buffer
@@ -46,18 +47,18 @@ class RowTile(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it shows all of each row."""
+        """Whether the tile covers whole rows."""
         known, axes = row_of(self.buffer)
         return self.width == (None if axes else known)
 
     @property
     def columns(self) -> int | None:
-        """How many numbers it has of each row, if that is known."""
+        """The number of columns, if known."""
         return None if self.width is None else self.width // self.buffer.dtype.size
 
 
 def row_of(buffer: ir.Buffer) -> tuple[int, list[int]]:
-    """The bytes from one index of a buffer's first axis to the next: a number, times the extents of these axes."""
+    """The stride of a buffer's first axis, in bytes: a number, times the extents of these axes."""
     root = root_of(buffer)
     inner = root.shape[1:]
     known = math.prod([root.dtype.size, *root.element, *[n for n in inner if n is not None]])
@@ -65,21 +66,22 @@ def row_of(buffer: ir.Buffer) -> tuple[int, list[int]]:
 
 
 class _Access(NamedTuple):
-    """An access of the lanes to one place of each one's row; `rest`: what that place is made of, beside a number."""
+    """An access of each lane to the same column of its row; `rest`: the terms of the column's offset besides a
+    constant."""
 
     op: ir.MemoryOp
     rest: dict[ir.Var, int]
     constant: int
     #: the loops of the body around it
     loops: tuple[ir.For, ...]
-    #: whether an iteration makes it for certain
+    #: whether every iteration executes it
     certain: bool
 
 
 def choose_tiles(
     loop: ir.For | ir.Task, divergence: Divergence, definitions: Mapping[ir.Var, ir.Op]
 ) -> dict[ir.Op, RowTile]:
-    """The tile that each access of the loop is to use, for those that do."""
+    """The tile for each access of the loop that uses one."""
     finder = _Finder(loop, divergence, definitions)
     finder.region(loop.regions[0], (), True)
     found: dict[ir.Op, RowTile] = {}
@@ -91,7 +93,7 @@ def choose_tiles(
 
 
 def _shows(tile: RowTile, access: _Access) -> bool:
-    """Whether a tile has the place of an access."""
+    """Whether a tile contains an access."""
     if tile.whole:
         return True
     return not access.rest and tile.width is not None and 0 <= access.constant - tile.start < tile.width
@@ -111,7 +113,7 @@ class _Finder:
                 count, written = self.touched.get(root_of(op.buffer), (0, False))
                 self.touched[root_of(op.buffer)] = count + 1, written or not isinstance(op, ir.Load)
         self.accesses: dict[ir.Buffer, list[_Access]] = {}
-        #: the least and the greatest number that indices of loops take
+        #: the least and the greatest value of each loop index
         self.ranges: dict[ir.Atom, tuple[int, int]] = {}
 
     def region(self, region: ir.Region, loops: tuple[ir.For, ...], certain: bool) -> None:
@@ -144,10 +146,10 @@ class _Finder:
         if len(lanes) == 1 and self.begins_rows(lanes[0], step) and self.within(rest, constant, step):
             self.accesses.setdefault(root, []).append(_Access(op, rest, constant, loops, certain))
 
-    # what an offset is made of
+    # decomposition of offsets
 
     def terms(self, atom: ir.Atom) -> tuple[dict[ir.Var, int], int]:
-        """An offset as multiples of variables, and a number."""
+        """An offset as a linear form: multiples of variables, plus a constant."""
         if isinstance(atom, ir.Lit):
             return {}, int(atom.value)
         op = self.definitions.get(atom)  # type: ignore[arg-type]
@@ -168,7 +170,7 @@ class _Finder:
         return {atom: 1}, 0
 
     def is_row(self, root: ir.Buffer, step: int | Stride) -> bool:
-        """Whether a step leads to the next of the rows into which the first index divides an array."""
+        """Whether a stride is that of an array's first axis."""
         if root.kind not in (ir.BufferKind.FIELD, ir.BufferKind.ARRAY) or not root.shape:
             return False
         if root.element_strides != ir.row_major(root.element, root.dtype.size):
@@ -181,14 +183,14 @@ class _Finder:
         return dense and not axes and step == known
 
     def axis(self, v: ir.Atom, root: ir.Buffer) -> int:
-        """Of which axis of `root` a number is the extent; 0 if of none but perhaps the first."""
+        """The axis of `root` whose extent a number is; 0 if there is none, except perhaps the first."""
         op = self.definitions.get(v)  # type: ignore[arg-type]
         while isinstance(op, ir.Prim) and op.prim is p.cast:
             op = self.definitions.get(op.args[0])  # type: ignore[arg-type]
         return op.axis if isinstance(op, ir.Extent) and root_of(op.buffer) is root else 0
 
     def begins_rows(self, v: ir.Var, step: int | Stride) -> bool:
-        """Whether `v` is the loop's index, or the number of an element whose first index that is."""
+        """Whether `v` is the loop's index, or an element number whose first index is the loop's."""
         if isinstance(step, int) or v is self.index:
             return v is self.index
         op = self.definitions.get(v)
@@ -198,7 +200,7 @@ class _Finder:
         if len(first) != 1 or not isinstance(first[0], ir.Var):
             return False
         if op.prim is p.add:
-            # The second index is added to several rows; what is added to the first index leads to another row.
+            # Adding the second index stays in the row; adding to the first index leads to another row.
             made = self.definitions.get(first[0])
             if not isinstance(made, ir.Prim) or made.prim is not p.mul:
                 return False
@@ -213,9 +215,7 @@ class _Finder:
         return op.prim is p.add or any(self.has_inner_index(a) for a in first)
 
     def within(self, rest: dict[ir.Var, int], constant: int, step: int | Stride) -> bool:
-        """Whether a place lies in the row. Where extents are known at launch only, each index stands by itself, and is
-        in range.
-        """
+        """Whether a place lies in the row. Where extents are known only at launch, each index is separate and in range."""
         if isinstance(step, Stride):
             return True
         least = greatest = constant
@@ -227,10 +227,10 @@ class _Finder:
             least, greatest = least + ends[0], greatest + ends[1]
         return least >= 0 and greatest < step
 
-    # what is worth a tile
+    # profitability
 
     def tile(self, root: ir.Buffer, accesses: list[_Access]) -> RowTile | None:
-        """The rows of a buffer, if iterations access them whole or nearly so."""
+        """The tile of a buffer whose rows the iterations access completely or nearly so."""
         count, written = self.touched[root]
         if written and (not self.may_write or count != len(accesses)):
             return None
@@ -252,14 +252,14 @@ class _Finder:
         return tile if not written or all(not one.rest and _shows(tile, one) for one in accesses) else None
 
     def walks(self, access: _Access, root: ir.Buffer) -> bool:
-        """Whether loops around an access lead it over all places of a row."""
+        """Whether the loops around an access walk over all columns of a row."""
         around = {loop.index: loop for loop in access.loops}
         if not access.rest or access.constant or any(v not in around for v in access.rest):
             return False
         ends: list[ir.Atom] = []
         for v in access.rest:
             end: ir.Atom = v
-            # Up to an index of a loop further out is up to that one's end, but for the last place.
+            # A loop that ends at an outer index reaches that loop's end, except for the last column.
             while isinstance(end, ir.Var) and end in around:
                 lo, end = around[end].args[:2]
                 if not isinstance(lo, ir.Lit) or lo.value != 0:

@@ -1,9 +1,9 @@
-"""What can be decided of the indices of a nest of parallel loops, in all but a few of its iterations: which operand a
-clamp gives, what a remainder takes away, whether a condition holds. `split_loops` splits the nest accordingly.
+"""Analysis for index-set splitting: which clamps, remainders and conditions of a parallel nest are decided in all but a
+few boundary iterations. `split_loops` splits the nest accordingly.
 
-Every integer is a sum (`tinote.ir.affine`) where some facts hold, a fact being a sum that is not negative. A fact about
-the index of one loop holds on one side of a bound. An operation is decided if each of its facts holds everywhere but in
-a few iterations at one end of a loop.
+Every integer is an affine form (`tinote.ir.affine`) under some facts; a fact is an affine form that is not negative. A
+fact about the index of one loop holds on one side of a bound. An operation is decided if each of its facts holds except
+in a few iterations at one end of a loop.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tinote.ir.types import Scalar, Type, is_whole, u1
 
 #: Iterations at either end of a loop that may differ from the others. Chosen, not measured.
 _MAX_BOUNDARY = 8
-#: How often a loop of known length must hold its boundary. Chosen, not measured.
+#: Length of a loop in multiples of its boundary, at least. Chosen, not measured.
 _MIN_LOOP_PER_BOUNDARY = 4
-#: Operations of a nest: the boundary repeats them. Chosen, not measured.
+#: Greatest number of operations of a nest: the boundary repeats them. Chosen, not measured.
 _MAX_OPERATIONS = 400
 
 _COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
@@ -33,7 +33,7 @@ _DECIDED = (p.minimum, p.maximum, p.absolute, p.and_, *_REMAINDERS)
 
 
 class Nest(NamedTuple):
-    """Parallel loops inside one another, with nothing but operations without effects beside the inner ones."""
+    """A nest of parallel loops. Between the loops there are only operations without effects."""
 
     loops: tuple[ir.For, ...]
 
@@ -43,14 +43,14 @@ class Nest(NamedTuple):
 
 
 def nest_of(op: ir.Op) -> Nest | None:
-    """The nest that begins with a loop, if there is anything in it that might be decided, and all may be repeated."""
+    """The nest that begins with a loop, if something in it might be decided and all of it may be duplicated."""
     if not isinstance(op, ir.For) or not op.parallel or op.ordered:
         return None
     count, promising = 0, False
     for inner in walk(op.body):
         count += 1
-        # Random numbers are those of an iteration, which is known by its loop; who asks for old values may count on the
-        # order that one thread has.
+        # Random numbers depend on the loop of an iteration, and code that uses old values may rely on one thread's
+        # order.
         if isinstance(inner, ir.Print) or (isinstance(inner, ir.Prim) and inner.prim is p.random_bits):
             return None
         if isinstance(inner, ir.Atomic) and inner.outs:
@@ -73,28 +73,32 @@ def _may_be_decided(op: ir.Prim) -> bool:
 
 
 class _Fact(NamedTuple):
-    """A sum that is not negative. `guards`: only where an operation does not wrap, which it hardly ever does."""
+    """An affine form that is not negative.
+
+    `guards`: it holds where an operation does not wrap, which is nearly always.
+    """
 
     form: Affine
     guards: bool = False
 
 
 class _Form(NamedTuple):
-    """An integer as a sum, where some facts hold."""
+    """An integer as an affine form under some facts."""
 
     sum: Affine
     facts: tuple[_Fact, ...] = ()
 
 
 class _Truth(NamedTuple):
-    """What a condition is where some facts hold."""
+    """The value of a condition under some facts."""
 
     holds: bool
     facts: tuple[_Fact, ...] = ()
 
 
 class IndexChoice(NamedTuple):
-    """What an operation is in the middle: one of its operands, a literal, the sum `form`, or (for an `if`) one side."""
+    """The value of an operation in the middle iterations: an operand, a literal, the affine `form`, or one side of an
+    `if`."""
 
     facts: tuple[_Fact, ...]
     atom: ir.Atom | None = None
@@ -111,7 +115,7 @@ class _Limit(NamedTuple):
 
 
 class Decisions:
-    """What can be decided in a nest, and in which iterations of it."""
+    """The decided operations of a nest, and the iterations in which they are decided."""
 
     def __init__(self, nest: Nest, ranges: Ranges) -> None:
         self.nest = nest
@@ -130,10 +134,11 @@ class Decisions:
         self.limits: dict[_Fact, _Limit | bool] = {}
         self.visit(nest.loops[0].body)
 
-    # ---- where a fact holds
+    # ---- where facts hold
 
     def limit(self, fact: _Fact) -> _Limit | bool:
-        """The iterations in which a fact holds: all (True), those on one side of a bound, or unknown (False)."""
+        """The iterations in which a fact holds: all of them (True), those on one side of a bound, or unknown
+        (False)."""
         found = self.limits.get(fact)
         if found is None:
             found = self.limits[fact] = self._always(fact.form) or self._limit(fact)
@@ -201,7 +206,7 @@ class Decisions:
     # ---- operations, in order
 
     def form(self, atom: ir.Atom) -> _Form:
-        """An integer as a sum in which nothing is left that is one itself."""
+        """An integer as an affine form, fully expanded."""
         found = self.forms.get(atom) if isinstance(atom, ir.Var) else None
         if found is not None:
             return found
@@ -237,7 +242,7 @@ class Decisions:
             self.becomes(out, y, truth.facts)
 
     def becomes(self, out: ir.Var, atom: ir.Atom, facts: tuple[_Fact, ...]) -> None:
-        """`out` is `atom` where facts hold."""
+        """Record that `out` equals `atom` under facts."""
         if out.type is u1:
             truth = self.truths.get(atom)
             if truth is not None:
@@ -279,7 +284,7 @@ class Decisions:
     def choose(
         self, op: ir.Prim, facts: tuple[_Fact, ...], atom: ir.Atom | None = None, form: Affine | None = None
     ) -> bool:
-        """Let an integer be an atom or a sum, if the facts hold in all but a few iterations."""
+        """Record an integer as an atom or an affine form, if the facts hold in all but a few iterations."""
         if not self.holds(facts):
             return False
         self.choices[op] = IndexChoice(facts, atom, form)
@@ -289,7 +294,7 @@ class Decisions:
         return True
 
     def condition(self, op: ir.Prim) -> None:
-        """A comparison, or what is made of conditions."""
+        """The decision about a comparison or a combination of conditions."""
         prim, args = op.prim, op.args
         truth: _Truth | None = None
         if prim in _COMPARISONS:
@@ -312,7 +317,7 @@ class Decisions:
         left, right = self.form(op.args[0]), self.form(op.args[1])
         above, below = left.sum - right.sum, right.sum - left.sum
         more, less = above.shifted(-1), below.shifted(-1)
-        #: the sums that must not be negative for the comparison to hold, and not to hold: one of several sets
+        #: the forms that must not be negative for the comparison to hold, and for it to fail: one of several sets
         cases: dict[Primitive, tuple[tuple[tuple[Affine, ...], ...], tuple[tuple[Affine, ...], ...]]] = {
             p.lt: (((less,),), ((above,),)),
             p.le: (((below,),), ((more,),)),
@@ -359,7 +364,7 @@ class Decisions:
                 return
 
     def arithmetic(self, op: ir.Prim) -> None:
-        """A sum of operands that are sums in the middle, or one that hardly ever wraps."""
+        """The affine form of an addition or the like that does not wrap, or nearly never."""
         out, args = op.out, op.args
         if self.ranges.affine(out) != variable(out):
             return
@@ -382,17 +387,17 @@ class Decisions:
         self.forms[out] = _Form(value, (*facts, *self.fitting(value, out.type)))
 
     def fitting(self, value: Affine, t: Type) -> list[_Fact]:
-        """What must hold for a sum to be a number of its type."""
+        """The facts under which a sum does not overflow its type."""
         assert isinstance(t, Scalar)
         whole = span_of_type(t)
         low, high = value.interval(self.ranges.interval)
         below = [] if low >= whole[0] else [_Fact(value.shifted(-whole[0]), guards=True)]
         return below if high <= whole[1] else [*below, _Fact(value.times(-1).shifted(whole[1]), guards=True)]
 
-    # ---- what it is worth
+    # ---- profitability
 
     def worthwhile(self) -> bool:
-        """Whether a division, a branch or the clamp of an index goes."""
+        """Whether splitting removes a division, a branch or the clamp of an index."""
         if any(isinstance(op, ir.If) or (isinstance(op, ir.Prim) and op.prim in _REMAINDERS) for op in self.choices):
             return True
         clamps = {op for op in self.choices if isinstance(op, ir.Prim) and op.out.type is not u1}
@@ -415,7 +420,7 @@ class Decisions:
         return False
 
     def bounds(self) -> list[tuple[list[Affine], list[Affine]]]:
-        """For each level what the index is at least, and what it is less than, beside the bounds of the loop."""
+        """For each level the lower and upper bounds of the index in the middle, besides those of the loop."""
         found: list[tuple[list[Affine], list[Affine]]] = [([], []) for _ in self.indices]
         for fact in dict.fromkeys(fact for choice in self.choices.values() for fact in choice.facts):
             limit = self.limit(fact)

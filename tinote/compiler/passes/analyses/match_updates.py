@@ -1,4 +1,4 @@
-"""Finds out which atomic updates a store amounts to: what leads from the old value of an element to the new one.
+"""Pattern matching of read-modify-write sequences: the atomic updates that a store is equivalent to.
 
 %a: f32 = load @x[%i]
 %b: f32 = add %a, %v                  atomic add @x[%i], %v, and atomic add @x[%i], -%w
@@ -19,14 +19,17 @@ from tinote.ir.query import definitions, uses, walk
 from tinote.ir.types import Scalar, Type, u1
 from tinote.source import NOWHERE, Span
 
-#: What certainly holds the old value.
+#: The variables that certainly hold the old value.
 Holders = frozenset[ir.Var]
 
 
 class Update(NamedTuple):
-    """A change of memory by an operation and a value. `negated`: by the negative value; `narrowed`: computed in a
-    wider type than the memory's. `compared`: it happened only if the value was greater, or less, than that in memory,
-    which it is not where that is NaN. `loc`: where it is written, if not where the store is."""
+    """One read-modify-write: an operation and its operand.
+
+    `negated`: the operand is negated; `narrowed`: computed in a wider type than the memory's. `compared`: done only if
+    the operand was greater, or less, than the value in memory, which is false where that is NaN. `loc`: its place in
+    the source, if it differs from the store's.
+    """
 
     prim: Primitive
     value: ir.Atom
@@ -42,7 +45,7 @@ def changed_in(region: ir.Region) -> set[ir.Buffer]:
 
 
 class UpdateMatcher:
-    """Looks for the updates that stores in a region amount to."""
+    """Matches the stores of a region with atomic updates."""
 
     def __init__(self, region: ir.Region) -> None:
         self.definitions = definitions(region)
@@ -51,24 +54,25 @@ class UpdateMatcher:
         self.forget()
 
     def forget(self) -> None:
-        """Begin with nothing replaced."""
-        #: what holds the old value or is computed from it, and how often what is replaced used it
+        """Start over with no replaced operations."""
+        #: variables that hold the old value or are computed from it, with the number of their uses in replaced
+        #: operations
         self.consumed: dict[ir.Var, int] = {}
         self.rewrites: dict[ir.Op, list[ir.Op]] = {}
 
     def hold(self, v: ir.Var, times: int = 0) -> None:
-        """`v` depends on the old value, and `times` more of its uses are replaced."""
+        """Record that `v` depends on the old value and that `times` more of its uses are replaced."""
         self.consumed[v] = self.consumed.get(v, 0) + times
 
     def atomics(self, update: Update, near: ir.Store) -> list[ir.Op]:
-        """The atomic update that `near` makes, and what its value is computed by."""
+        """The atomic update in place of `near`, and the operations that compute its operand."""
         made: list[ir.Op] = []
         value = self.value_of(update, near, made)
         loc = near.loc if update.loc is NOWHERE else update.loc
         return [*made, ir.Atomic(update.prim, near.buffer, near.index, value, (), loc, near.origin)]
 
     def value_of(self, update: Update, near: ir.Store, made: list[ir.Op]) -> ir.Atom:
-        """What an element is updated with."""
+        """The operand of an update."""
         t, value = near.buffer.dtype, update.value
         for prim, applies in ((p.cast, update.narrowed), (p.neg, update.negated)):
             if prim is p.cast and applies and isinstance(value, ir.Lit):
@@ -80,12 +84,12 @@ class UpdateMatcher:
         return value
 
     def nothing_else_asks(self) -> bool:
-        """Whether nothing uses what is replaced but what is replaced."""
+        """Whether all uses of the replaced operations are replaced, too."""
         return all(self.counts.get(v, 0) == count for v, count in self.consumed.items())
 
     def updates(self, value: ir.Var, current: Holders) -> list[Update] | None:
-        """The changes that lead from what `current` holds to `value`: the last one, or a chain of operations by each of
-        which one more value comes in. Looks at no value twice, and does not recur along a chain.
+        """The updates that lead from the value that `current` holds to `value`: one, or a chain of operations with one
+        operand each. Visits each value once, without recursion along the chain.
         """
         found = self.last_change(value, current)
         if found is not None:
@@ -121,11 +125,11 @@ class UpdateMatcher:
         return None
 
     def last_change(self, value: ir.Var, current: Holders) -> list[Update] | None:
-        """The change from what `current` holds to `value`, if it is none that others may follow in a chain."""
+        """The update from the value that `current` holds to `value`, if it is of a kind that can only end a chain."""
         return None
 
     def links(self, value: ir.Var) -> Iterator[tuple[ir.Prim, int]]:
-        """The operation that gives `value`, with the position of each operand that it may have changed."""
+        """The operation that defines `value`, with the positions of the operands that may hold the old value."""
         op = self.definitions.get(value)
         if not isinstance(op, ir.Prim):
             return
@@ -137,8 +141,8 @@ class UpdateMatcher:
                     yield op, k
 
     def keeps_low_bits(self, steps: Sequence[tuple[ir.Prim, int]], t: Type) -> bool:
-        """Whether what is computed in wider types on the way, as an f32 in f64 or an i8 in i32, comes to the same in
-        type `t` (but for rounding): sums and bits do, and extrema of numbers that are of that type.
+        """Whether a computation in wider types (an f32 in f64, an i8 in i32) gives the same in type `t`, up to
+        rounding. Sums and bit operations do, and so do extrema of numbers of that type.
         """
         if not any(op.prim is p.cast for op, _ in steps):
             return True
@@ -154,14 +158,14 @@ class UpdateMatcher:
         return all(wide.kind == t.kind for wide in scalars) and all(self.fits(a, t) for a in extrema)
 
     def fits(self, atom: ir.Atom, t: Scalar) -> bool:
-        """Whether an integer is certainly one of type `t`."""
+        """Whether an integer certainly fits type `t`."""
         if isinstance(atom, ir.Lit):
             return t.lowest <= atom.value <= t.highest
         op = self.definitions.get(atom)
         return atom.type is t or (isinstance(op, ir.Prim) and op.prim is p.cast and op.args[0].type is t)
 
     def alike(self, a: ir.Atom, b: ir.Atom) -> bool:
-        """Whether two atoms have one value, though they may be computed twice."""
+        """Whether two atoms have the same value, even if they are computed separately."""
         pairs = [(a, b)]
         seen: set[tuple[ir.Atom, ir.Atom]] = set()
         while pairs:

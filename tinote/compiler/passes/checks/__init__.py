@@ -1,1 +1,1 @@
-"""Checks while a kernel runs: where they are put, moved and merged."""
+"""Run-time checks: passes that insert, move and merge them."""

@@ -1,4 +1,4 @@
-"""Puts a check before every access that is not proved in range, and before every division that may be by zero.
+"""Inserts checks before every access that is not proved in range and before every division that may be by zero.
 
     for %i: i32 in 0i32 .. 64i32:                   for %i: i32 in 0i32 .. 64i32:
       %j: i32 = add %i, 1i32                          %j: i32 = add %i, 1i32
@@ -11,11 +11,11 @@
                                                       %c: i32 = floordiv %a, %b
                                                       store @x[%i], %c
 
-Only the side that is not proved is tested (`tinote.ir.access` does the proofs). What was tested is not tested again
-where the test is in scope. A local array's run-time index is checked like a buffer's.
+Only the side that is not proved is tested (`tinote.ir.access` does the proofs). A test is not repeated where an equal
+one is in scope. A local array's run-time index is checked like a buffer's.
 
-Simplification asks for the checks of what it is about to drop: a fault is an effect, and does not go with the value
-(`only`).
+Simplification requests the checks of operations that it is about to drop (`only`): a fault is an effect, and stays
+although the value is unused.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
 
-#: Stands among what was tested for a check that always fails.
+#: The entry among the tested conditions for a check that always fails.
 _NEVER_REACHED = "never reached"
 
 
 def check_bounds(fn: ir.Function, only: AbstractSet[ir.Op] | None = None) -> ir.Function:
-    """`fn` in the CHECKED form. With `only`, the checks of these operations alone; one that another operation stands
-    for, with the same index in the same region or around it, needs none."""
+    """`fn` in the CHECKED form.
+
+    With `only`, just the checks of these operations; none for an operation if another one with the same index, in the
+    same region or around it, has the check.
+    """
     return _Checker(fn, only).run(fn)
 
 
@@ -60,7 +63,7 @@ class _Checker(Rewriter):
         super().__init__()
         self.fn = fn
         self.only = only
-        #: what was tested or proved in the open regions: an index against an extent, or a divisor
+        #: conditions tested or proved in the open regions: an index against an extent, or a divisor
         self.tested: set[object] = set()
         self.extents: dict[tuple[ir.Buffer, int], ir.Var] = {}
         self.scopes: list[tuple[set[object], dict[tuple[ir.Buffer, int], ir.Var]]] = []
@@ -80,7 +83,7 @@ class _Checker(Rewriter):
         self.tested, self.extents = self.scopes.pop()
 
     def first_time(self, key: object) -> bool:
-        """Whether nothing in scope has tested this; from now on something has."""
+        """Whether no test in scope covers this; records it as tested."""
         if key in self.tested:
             return False
         self.tested.add(key)
@@ -135,7 +138,7 @@ class _Checker(Rewriter):
     def test(
         self, op: ir.Op, index: ir.Atom, sides: tuple[bool, bool], extent: ir.Atom, name: str, axis: int, first: int = 0
     ) -> None:
-        """Emit the check of an index for the sides that are not proved. `first`: what the user counts from."""
+        """Emit the check of an index for the sides that are not proved. `first`: the first index as the user counts."""
         assert isinstance(index.type, Scalar)
         condition: ir.Atom | None = None
         if not sides[0]:
@@ -179,8 +182,11 @@ class _Checker(Rewriter):
 
 
 def _tests(op: ir.Op) -> list[Any]:
-    """What the checks of an operation compare, one for each index: the index and the extent, or the buffer and the axis
-    where that is not known; for a division the divisor."""
+    """The operands of an operation's checks.
+
+    For each index: the index and the extent, or the buffer and the axis if the extent is not known. For a division: the
+    divisor.
+    """
     if isinstance(op, ir.Load | ir.Store | ir.Atomic):
         buffer = op.buffer
         extents = (*buffer.shape, *buffer.element)

@@ -1,4 +1,5 @@
-"""Stops a launch where a NaN or an infinity arises that reaches memory, a loop's next iteration or what a branch gives.
+"""Inserts checks that stop a launch where a NaN or infinity arises that reaches memory, a carried value or a branch's
+result.
 
     %b: f32 = sqrt %a                         %b: f32 = sqrt %a
     %c: f32 = div 1.0f32, %b                  %c: f32 = div 1.0f32, %b
@@ -7,9 +8,9 @@
                                                 check finite "1.0 / {} is {}, in iteration i = {}" …   for %c, and so on
 
 The values that end in such a *sink* are followed back through the operations of its region and of those around it: an
-operation is to blame when its result is not finite, its operands are, and the result is what made the sink so. What a
-`select` does not choose is therefore no fault, nor is an infinity that a minimum leaves behind. In a gradient only
-adjoints are sinks. Loops run in order, so that the first fault is the first that there is.
+operation is at fault when its result is not finite, its operands are finite, and its result reaches the sink. The
+operand that a `select` does not choose is therefore not a fault, nor is an infinity that a minimum discards. In a
+gradient only adjoints are sinks. Loops run in order, so that the first fault in program order is reported.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class _Checker:
         self._values = {v for op in self._adjoints for v in op.outs}
 
     def region(self, region: ir.Region, before: tuple[ir.Op, ...], loops: tuple[ir.Var, ...]) -> ir.Region:
-        """`region` with checks at its end. `before`: the operations that have run when it begins, as far as its own may
-        use their results; `loops`: the indices of the loops that it lies in.
+        """`region` with checks at its end. `before`: the operations ahead of it whose results are in scope; `loops`:
+        the indices of the loops around it.
         """
         b = self._b
         sinks: dict[ir.Var, None] = {}
@@ -75,14 +76,14 @@ class _Checker:
         return _is_float(v) and (not self._adjoints or v in self._values)
 
     def _sent(self, op: ir.Op) -> ir.Var | None:
-        """The value that an operation sends to where it stays."""
+        """The value that an operation sends to a sink."""
         if not isinstance(op, ir.Store | ir.Atomic | ir.Push) or (self._adjoints and op not in self._adjoints):
             return None
         value = op.args[-1]
         return value if type(value) is ir.Var and _is_float(value) else None
 
     def _check_sum(self, op: ir.Atomic, value: ir.Var, loops: tuple[ir.Var, ...]) -> None:
-        """Finite numbers may add up to what is not."""
+        """Finite numbers may add up to an infinity."""
         b = self._b
         b.loc, b.origin = op.loc, op.origin
         now = b.load(op.buffer, op.index)
@@ -90,7 +91,7 @@ class _Checker:
         element, index = self._element(op.buffer, op.index)
         self._check(op, fine, f"{element} becomes {{}} when {{}} is put to it", (*index, now, value), loops)
 
-    # ---- who is to blame
+    # ---- blame
 
     def _follow_back(self, sinks: list[ir.Var], scope: Sequence[ir.Op], loops: tuple[ir.Var, ...]) -> None:
         b = self._b
@@ -108,7 +109,7 @@ class _Checker:
         b.if_(trouble, inside.close())
 
     def _pass_on(self, op: ir.Prim, blamed: dict[ir.Var, ir.Var]) -> None:
-        """Blame the operands of an operation for its result."""
+        """Propagate blame from an operation's result to its operands."""
         b, flag = self._b, blamed[op.out]
         for k, a in enumerate(op.args):
             if type(a) is not ir.Var or not _is_float(a):
@@ -120,7 +121,7 @@ class _Checker:
             blamed[a] = b.prim(p.or_, blamed[a], guilty) if a in blamed else guilty
 
     def _accuse(self, op: ir.Op, v: ir.Var, flag: ir.Var, loops: tuple[ir.Var, ...]) -> None:
-        """Stop if the operation, by its result `v`, is what is to blame, and not its operands."""
+        """Emit the check that stops if the operation with result `v` is at fault, not its operands."""
         b = self._b
         b.loc, b.origin = op.loc, op.origin
         fine = b.prim(p.logical_not, flag)
@@ -158,7 +159,7 @@ class _Checker:
     # ---- small pieces
 
     def _element(self, buffer: ir.Buffer, index: tuple[ir.Atom, ...]) -> tuple[str, tuple[ir.Atom, ...]]:
-        """An element as the user writes it, with holes, and its index as the user counts."""
+        """An element as the user writes it, with placeholders, and its index as the user counts."""
         b, rank = self._b, buffer.rank
         shown = list(index)
         for axis, first in enumerate(buffer.offset):
@@ -184,7 +185,7 @@ class _Checker:
 
 
 def _slice_of(sinks: list[ir.Var], scope: Sequence[ir.Op]) -> list[ir.Op]:
-    """The operations of `scope` through which numbers reach the sinks, in order."""
+    """The backward slice of the sinks in `scope`, in program order."""
     wanted = set(sinks)
     found: list[ir.Op] = []
     for op in reversed(scope):
@@ -212,6 +213,6 @@ def _largest(t: Scalar) -> float:
 
 
 def _written(prim: p.Primitive, count: int) -> str:
-    """An operation with a hole for each operand."""
+    """An operation with a placeholder for each operand."""
     sign = _INFIX.get(prim)
     return f"{{}} {sign} {{}}" if sign else f"{prim.name}({', '.join(['{}'] * count)})"

@@ -54,7 +54,7 @@ class _Checker(Rewriter):
         self.emit(Check(FaultKind.OVERFLOW, (condition, *args), overflow_text(prim, t), 0, op.loc))
 
     def fits(self, op: Op, prim: Primitive, t: Scalar, args: tuple[Atom, ...], result: Atom) -> Atom:
-        """Whether `result`, which is `prim` on `args`, is what integers without end would give."""
+        """Whether `result`, which is `prim` on `args`, equals the exact integer result."""
         lowest, zero = Lit(t.lowest, t), Lit(0, t)
         if prim in (p.neg, p.absolute):
             return self.truth(op, p.ne, args[0], lowest)
@@ -74,7 +74,7 @@ class _Checker(Rewriter):
             exact = self.apply(op, prim, i64, self.cast(op, a, i64), self.cast(op, b, i64))
             return self.truth(op, p.eq, exact, self.cast(op, result, i64))
         if prim is p.mul:
-            # The division that leads back; by zero and by -1 (which wraps itself) on their own.
+            # Check by dividing back; zero and -1 (whose division wraps itself) are separate cases.
             back = self.truth(op, p.eq, self.apply(op, p.raw_div, t, result, self.divisor(op, a)), b)
             plain = self.truth(op, p.or_, self.truth(op, p.eq, a, zero), back)
             wraps = self.truth(op, p.and_, self.truth(op, p.eq, a, Lit(-1, t)), self.truth(op, p.eq, b, lowest))

@@ -1,4 +1,4 @@
-"""Moves checks of indices before loops: one check of the outermost index in place of one every iteration.
+"""Hoists bounds checks out of loops: one check of the extreme index in place of one per iteration.
 
     for parallel %i: i32 in 0i32 .. %n:             %1: i64 = cast %n
       %a: u1 = lt %i, 64i32                         %2: i64 = add %1, -1i64
@@ -9,10 +9,9 @@
                                                     for parallel %i: i32 in 0i32 .. %n:
                                                       store @x[%i], 1.0f32
 
-The index is a sum over the indices of the loops (see `tinote.ir.access`), so that it is least and greatest at their
-ends; a loop without an iteration checks nothing. Only what every iteration would check is moved, and not before a
-loop that prints or has a `while` in it: what it does before the fault can be seen. Of several faults another one than
-the first may be reported.
+The index is affine in the loop indices (see `tinote.ir.access`), so it is least and greatest at the ends of the loops;
+a loop without iterations checks nothing. Only checks that every iteration executes move, and never past a print or a
+`while`, whose effects before the fault are visible. Of several faults, another one than the first may be reported.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class _Hoister(Rewriter):
         super().visit(op)
 
     def collect(self, region: Region, loops: list[Loop]) -> None:
-        """Move the checks that every iteration of `loops` comes to before the first of them."""
+        """Move the checks that every iteration of `loops` executes to before the first of them."""
         for op in region.body:
             if isinstance(op, Check):
                 if op.kind is FaultKind.BOUNDS and op not in self.moved and self.move(op, loops):
@@ -61,7 +60,7 @@ class _Hoister(Rewriter):
                 self.collect(op.body, [*loops, self.accesses.loops[op]])
 
     def fixed(self, atom: Atom, loop: Loop) -> bool:
-        """Whether an atom is bound before the loop."""
+        """Whether an atom is defined before the loop."""
         if not isinstance(atom, Var):
             return True
         home = self.accesses.home.get(atom)
@@ -96,7 +95,8 @@ class _Hoister(Rewriter):
         return True
 
     def sides(self, condition: Atom, index: Atom, extent: Atom) -> tuple[bool, bool] | None:
-        """Which sides a condition tests: `index >= 0`, `index < extent`, or both; None if it is another condition."""
+        """The bounds that a condition tests: `index >= 0`, `index < extent`, or both; None if it is another
+        condition."""
         op = self.accesses.definitions.get(condition) if isinstance(condition, Var) else None
         if not isinstance(op, Prim):
             return None

@@ -1,4 +1,4 @@
-"""Makes one check of the checks of a window: indices that differ by known numbers, from one place in the source.
+"""Merges bounds checks of one window: of indices that differ by constants and come from one place in the source.
 
     check that %b is in 0 .. 64                     check that %b is in 0 .. 62
     %v: f32 = load @x[%b]                           %v: f32 = load @x[%b]
@@ -6,9 +6,9 @@
     check that %c is in 0 .. 64                     %w: f32 = load @x[%c]
     %w: f32 = load @x[%c]
 
-One place in the source is one subscript that was unrolled, so that the merged check tells the user's own line. It shows
-the first or the last index of the window, whichever is out of range. A check does not move before a print, an
-assertion or a `while`: what they do before the fault can be seen.
+One place in the source is one subscript that was unrolled, so the merged check still names the user's own line. It
+shows the first or the last index of the window, depending on which is out of range. A check does not move past a print,
+an assertion or a `while`, whose effects before the fault are visible.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tinote.source import Span
 
 
 def merge_checks(fn: Function) -> Function:
-    """`fn`, in the CHECKED form, with the checks of each window in one."""
+    """`fn`, in the CHECKED form, with one check per window."""
     return _Merger(fn).run(fn)
 
 
 class _Key(NamedTuple):
-    """What the checks of a window have in common."""
+    """The properties that all checks of a window share."""
 
     base: Var
     extent: int
@@ -41,7 +41,7 @@ class _Key(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """The least and the greatest distance from `base`."""
+    """A window: the least and the greatest distance from `base`."""
 
     base: Var
     least: int
@@ -49,12 +49,12 @@ class _Window(NamedTuple):
 
 
 class _Merger(Rewriter):
-    """Nothing is renamed, so that what was found out about operations stays true."""
+    """Nothing is renamed, so facts about the old operations stay true."""
 
     def __init__(self, fn: Function) -> None:
         super().__init__()
         self.made = definitions(fn.region)
-        #: the first check of each window, and those that it stands for
+        #: the first check of each window, and those merged into it
         self.windows: dict[Op, _Window] = {}
         self.merged: set[Op] = set()
         self.seen: dict[Op, bool] = {}
@@ -71,7 +71,7 @@ class _Merger(Rewriter):
         self.close(groups)
 
     def can_be_seen(self, op: Op) -> bool:
-        """Whether somebody sees that an operation, or one inside it, happened before a fault."""
+        """Whether an operation, or one inside it, has effects that are visible after a fault."""
         if not op.regions:
             return _can_be_seen(op)
         if op not in self.seen:
@@ -80,7 +80,7 @@ class _Merger(Rewriter):
         return self.seen[op]
 
     def close(self, groups: dict[_Key, list[tuple[Check, int]]]) -> None:
-        """No check that comes later joins these."""
+        """Close these windows: later checks do not join them."""
         for key, members in groups.items():
             if len(members) > 1:
                 distances = [distance for _, distance in members]
@@ -140,5 +140,5 @@ class _Merger(Rewriter):
 
 
 def _can_be_seen(op: Op) -> bool:
-    """Whether somebody sees that an operation happened before a fault."""
+    """Whether an operation has an effect that is visible after a fault."""
     return isinstance(op, Print | While) or (isinstance(op, Check) and op.kind is FaultKind.ASSERT)

@@ -1,4 +1,5 @@
-"""Watches, in debug mode, whether iterations that may conflict do meet in an element, and warns of the first that do.
+"""Dynamic race detection, in debug mode: watches whether iterations that may conflict access the same element, and
+warns of the first that do.
 
     for parallel ordered %i in 0 .. %n:          for %i in 0 .. %n:
       %k = load @k[%i]                             %me = … %i + 1
@@ -11,9 +12,9 @@
                                                      store @x.seen[%i][WRITER], %me
                                                    store @x[%i], %a
 
-The loops run in order meanwhile, so that what is seen needs no atomic operations. It lies in temporaries, which are
-zeros when a launch begins; of larger fields, and of arrays, nothing is seen, which a remark says. To store what
-is there already changes nothing, and is no conflict; nor are updates by one operation.
+The loops run in order meanwhile, so the shadow memory needs no atomic operations. It consists of temporaries, which are
+zero when a launch begins. Larger fields, and arrays, are not watched; a remark says so. A store of the value that is
+already in memory is not a conflict, and neither are updates by one operation.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, i64, u1
 from tinote.remarks import Remark, Report, unread
 
-#: Numbers of a field that is watched. Chosen, not measured.
+#: Greatest size of a watched field, in numbers. Chosen, not measured.
 _MAX_WATCHED = 1 << 18
 
 
 class _Word(IntEnum):
-    """What is seen of a number: which iteration last wrote it, last updated it, read it first, and last after that;
-    counted from 1.
+    """The shadow words of a number: the iterations, counted from 1, that last wrote it, last updated it, read it first
+    and read it last.
     """
 
     WRITER = 0
@@ -49,7 +50,7 @@ class _Word(IntEnum):
 
 
 def watch_conflicts(fn: ir.Function, report: Report = unread) -> ir.Function:
-    """`fn`, in scalar form, with the loops watched that `keep_order` has found."""
+    """`fn`, in scalar form, with race detection in the loops that `keep_order` has found."""
     body: list[ir.Op] = []
     for op in fn.region.body:
         if isinstance(op, ir.For) and op.parallel:
@@ -68,7 +69,7 @@ def watch_conflicts(fn: ir.Function, report: Report = unread) -> ir.Function:
 
 
 def _watched(loop: ir.For, fn: ir.Function) -> tuple[set[ir.Buffer], set[ir.Buffer]]:
-    """The fields in which iterations of a loop may meet, and what other memory they may conflict over."""
+    """The watched fields where iterations of a loop may conflict, and the other memory where they may."""
     inside = [*walk(ir.Region((), (loop,)))]
     ordered = [op for op in inside if isinstance(op, ir.For) and op.ordered]
     if not ordered:
@@ -84,7 +85,7 @@ def _watched(loop: ir.For, fn: ir.Function) -> tuple[set[ir.Buffer], set[ir.Buff
 
 
 def _in_conflict(buffers: set[ir.Buffer], loops: Sequence[ir.For], fn: ir.Function) -> set[ir.Buffer]:
-    """Those of `buffers` over which iterations of these loops may conflict."""
+    """The members of `buffers` where iterations of these loops may conflict."""
     accesses = Accesses(fn)
 
     def conflict(buffer: ir.Buffer, loop: ir.For) -> bool:
@@ -176,7 +177,7 @@ class _Watcher(Rewriter):
         b.if_(b.prim(p.eq, first, ir.Lit(0, i64)), unread.close(), read.close())
 
     def check(self, op: ir.MemoryOp, *words: _Word) -> None:
-        """Warn, once in a launch, if another iteration has done one of these to the element."""
+        """Emit a warning, once per launch, if another iteration has accessed the element in one of these ways."""
         b = self.builder
         for word in words:
             other = b.load(self.seen[op.buffer], self.at(op, word))
@@ -214,7 +215,7 @@ class _Watcher(Rewriter):
 
 
 def _nest(loop: ir.For) -> list[ir.For]:
-    """A loop and those that are all that is in it."""
+    """The loops of a perfect nest, outermost first."""
     found = [loop]
     while len(found[-1].body.body) == 1:
         inner = found[-1].body.body[0]

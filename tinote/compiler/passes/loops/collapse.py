@@ -1,4 +1,4 @@
-"""Makes one loop of a parallel task and the parallel loop in it, so that each pair of iterations may run by itself.
+"""Collapses a parallel task and the parallel loop in it into one loop over all pairs of iterations.
 
     task parallel %i: i32 in 0i32 .. 8i32:          task parallel %k: i32 in 0i32 .. 256i32:
       for parallel %j: i32 in 0i32 .. 32i32:          %i: i32 = raw_div %k, 32i32
@@ -6,12 +6,12 @@
                                                       %j: i32 = sub %k, %n
                                                       store @x[%i, %j], 1.0f32
 
-A GPU has use for as many invocations as there are, and neighbouring ones then touch neighbouring elements. Before the
-inner loop there may be arithmetic, loads of what the task does not write, and checks: they are repeated in each of its
-iterations. The lengths have to be known.
+A GPU profits from more invocations, and neighbouring ones then touch neighbouring elements. Before the inner loop there
+may be arithmetic, loads of memory that the task does not write, and checks: they are repeated in each of its
+iterations. The lengths must be known.
 
-What was found to be another element in each iteration of the task (a plain atomic update) has to be one in each of the
-inner loop, too.
+A plain atomic update, whose element differs in each iteration of the task, must also differ in each iteration of the
+inner loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_REPEATED = 24
 
 
 def collapse(fn: ir.Function) -> ir.Function:
-    """`fn` with the parallel nests of its tasks made one loop each."""
+    """`fn` with the parallel nest of each task collapsed into one loop."""
     while (found := _next(fn)) is not None:
         task, inner = found
         body = tuple([_joined(task, inner) if op is task else op for op in fn.region.body])
@@ -39,7 +39,7 @@ def collapse(fn: ir.Function) -> ir.Function:
 
 
 def _next(fn: ir.Function) -> tuple[ir.Task, ir.For] | None:
-    """A task and the loop in it that can be one."""
+    """A task and the loop in it, if they can be collapsed."""
     nests = [(op, inner) for op in fn.region.body if isinstance(op, ir.Task) and (inner := _inner(op)) is not None]
     accesses = Accesses(fn) if nests else None
     for task, inner in nests:
@@ -50,7 +50,7 @@ def _next(fn: ir.Function) -> tuple[ir.Task, ir.For] | None:
 
 
 def _inner(task: ir.Task) -> ir.For | None:
-    """The loop that a task ends with, if only its accesses may stand against making one of both."""
+    """The loop that ends a task, if nothing but its accesses may forbid collapsing."""
     body = task.body.body
     inner = body[-1] if body else None
     if not task.parallel or task.ordered or task.privates or not isinstance(inner, ir.For):
@@ -74,7 +74,7 @@ def _inner(task: ir.Task) -> ir.For | None:
 
 
 def _stays_apart(task: ir.Task, inner: ir.For, accesses: Accesses) -> bool:
-    """Whether the plain updates are ones of another element in each iteration of the inner loop."""
+    """Whether each iteration of the inner loop makes its plain updates to a different element."""
     loop = accesses.loops[inner]
     inside = accesses.within(loop)
     for mine in inside:

@@ -1,5 +1,4 @@
-"""Turns short branches inside of independent loops into selections, so that the iterations differ in nothing but
-numbers.
+"""If-conversion: turns short branches inside independent loops into selects, so that iterations differ only in values.
 
     for vectorize %j: i32 in 0i32 .. 64i32:              for vectorize %j: i32 in 0i32 .. 64i32:
       %a: f32 = load @v[%j]                                %a: f32 = load @v[%j]
@@ -8,9 +7,9 @@ numbers.
         store @v[%j], 0.0f32                               %2: f32 = select %c, 0.0f32, %1
                                                            store @v[%j], %2
 
-Only elements that every iteration touches anyway are touched in a branch that goes: they are in range, their memory is
-at hand, and no other iteration writes them (`mark_vector_loops` has proved that), so that nobody notices that an old
-value is written back. What may fail or be seen stays in its branch, and so does what takes long.
+A converted branch touches only elements that every iteration touches anyway: they are in range and cached, and no other
+iteration writes them (`mark_vector_loops` has proved that), so writing back the old value is invisible. Operations that
+may fault, have visible effects, or are expensive stay in their branch.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Element = tuple[ir.Buffer, tuple[ir.Atom, ...]]
 
 
 def if_convert(fn: ir.Function) -> ir.Function:
-    """`fn` without the branches that can go."""
+    """`fn` without the branches that can be converted."""
     return _Flattener().run(fn)
 
 
@@ -65,13 +64,13 @@ class _Flattener(Rewriter):
         return DROP
 
     def may_always_run(self, op: ir.Op) -> bool:
-        """Whether an operation may run although its branch is not taken, a write as one of the old value."""
+        """Whether an operation may be executed speculatively (a write then stores the old value)."""
         if isinstance(op, ir.Prim):
             return not (op.prim in _DIVISIONS and is_integer(op.out.type) and not isinstance(op.args[1], ir.Lit))
         return isinstance(op, ir.Extent) or (_is_access(op) and _element(op) in self.touched)
 
     def side(self, condition: ir.Atom, region: ir.Region, *, chosen: bool) -> None:
-        """Emit one side; its writes count if the condition is `chosen`."""
+        """Emit one side; its writes take effect if the condition is `chosen`."""
         for op in region.body:
             if not isinstance(op, ir.Store | ir.Atomic):
                 self.emit(op)
@@ -90,7 +89,7 @@ class _Flattener(Rewriter):
 
 
 def _is_access(op: ir.Op) -> bool:
-    """Whether an operation touches a number of an element, and which one is known when compiling."""
+    """Whether an operation accesses a component of an element that is known at compile time."""
     if not isinstance(op, ir.Load | ir.Store) and not (isinstance(op, ir.Atomic) and op.plain):
         return False
     rank = op.buffer.rank

@@ -1,5 +1,5 @@
-"""Gives what the inner loop of a parallel loop adds to one element after the other a nest of its own, in which the two
-loops have changed places.
+"""Loop fission and interchange: moves the updates that an inner loop makes to one element after another into a nest of
+their own, with the two loops interchanged.
 
     for parallel %i: i32 in 0i32 .. 4096i32:        for parallel %i: i32 in 0i32 .. 4096i32:
       %a: f32 = load @x[%i]                           %a: f32 = load @x[%i]
@@ -16,12 +16,12 @@ loops have changed places.
                                                         %g: f32 = mul %e, %f
                                                         atomic add @y[%k], %g
 
-That is what the derivative of a sum over pairs looks like. On a GPU neighbouring iterations are at the same `%j` at the
-same time, and wait for each other at each update; in the new nest they sum up, each for an element of its own
-(`accumulate`). What is added is computed twice for it, once for either index. So both loops have to be long, of lengths
-that are known, and the contributions may be no more than arithmetic and loads of what the loop does not write.
+The derivative of a sum over pairs has this form. On a GPU neighbouring iterations are at the same `%j` at the same time
+and contend at each update. In the new nest each sums up for its own element (`accumulate`). The contributions are
+computed twice, once for either index. So both loops must be long, with known lengths, and the contributions may only be
+arithmetic and loads of memory that the loop does not write.
 
-The order of the sums is that of a parallel loop, open.
+As in any parallel loop, the order of the sums is unspecified.
 """
 
 from __future__ import annotations
@@ -38,24 +38,27 @@ from tinote.ir.types import u1
 
 #: Iterations that the new parallel loop must have. Chosen, not measured.
 _MIN_PARALLEL = 256
-#: How many times as many iterations the loop in it may have. Chosen, not measured.
+#: Greatest ratio of the inner to the outer number of iterations. Chosen, not measured.
 _MAX_RATIO = 16
-#: Iterations of the inner loop: one invocation runs them, and drivers end what takes long (Mesa's for CPUs after
-#: 65,535).
+#: Greatest number of iterations of the inner loop: one invocation runs them all, and drivers stop long invocations
+#: (Mesa's CPU driver after 65,535 iterations).
 _MAX_INNER = 1 << 15
-#: Operations that may be done twice for each update that is taken out. Chosen, not measured.
+#: Operations that may be duplicated per extracted update. Chosen, not measured.
 _MAX_OPERATIONS_PER_UPDATE = 200
 
 
 def interchange(fn: ir.Function) -> ir.Function:
-    """`fn` with a nest of its own for what inner loops of the parallel loops at its top add to elements of theirs."""
+    """`fn` with the updates of inner loops moved into interchanged nests of their own.
+
+    Only loops at its top are considered.
+    """
     if not any(_inner_loops(op) for op in fn.region.body):
         return fn
     return _Interchanger().run(fn)
 
 
 def _inner_loops(op: ir.Op) -> list[ir.For]:
-    """The loops in the body of a parallel one that could change places with it."""
+    """The loops in the body of a parallel loop that could be interchanged with it."""
     if not isinstance(op, ir.For) or not op.parallel or op.ordered:
         return []
     return [
@@ -88,7 +91,7 @@ class _Interchanger(Rewriter):
 
 
 def _divided(op: ir.Op) -> tuple[ir.Op, ir.For] | None:
-    """A loop without some updates, and the nest that has them."""
+    """The fission: a loop without some updates, and the nest that makes them."""
     for inner in _inner_loops(op):
         assert isinstance(op, ir.For)
         updates = _updates(op, inner)
@@ -99,7 +102,7 @@ def _divided(op: ir.Op) -> tuple[ir.Op, ir.For] | None:
 
 
 def _updates(outer: ir.For, inner: ir.For) -> frozenset[ir.Op]:
-    """The additions in the inner loop, and in no loop there, to elements that are that loop's alone."""
+    """The additions directly in the inner loop to elements that depend on its index only."""
     before = outer.body.body[: outer.body.body.index(inner)]
     by_outer = _depending([*before, *inner.body.body], outer.index)
     by_inner = _depending(inner.body.body, inner.index)
@@ -119,7 +122,7 @@ def _adds(op: ir.Op) -> bool:
 
 
 def _outside_of_loops(region: ir.Region) -> Iterator[ir.Atomic]:
-    """The updates of a region that are in no loop of its own."""
+    """The updates of a region outside loops in it."""
     for op in region.body:
         if isinstance(op, ir.Atomic):
             yield op
@@ -129,7 +132,7 @@ def _outside_of_loops(region: ir.Region) -> Iterator[ir.Atomic]:
 
 
 def _depending(ops: Sequence[ir.Op], on: ir.Var) -> set[ir.Var]:
-    """The variables that depend on one, with it."""
+    """The variables that depend on a variable, itself included."""
     found = {on}
 
     def visit(op: ir.Op) -> None:
@@ -151,7 +154,7 @@ def _depending(ops: Sequence[ir.Op], on: ir.Var) -> set[ir.Var]:
 
 
 def _nest(outer: ir.For, inner: ir.For, updates: frozenset[ir.Op]) -> ir.For | None:
-    """The loops with their places changed and nothing but these updates, if that can be done and pays."""
+    """The interchanged loops with only these updates, if that is legal and pays."""
     body = prune(_Only(updates).region(ir.Region((), inner.body.body)))
     needed = {*free_variables(body)}
     if not needed.isdisjoint(inner.body.params[1:]):
@@ -185,7 +188,7 @@ def _parallel(loop: ir.For, *body: ir.Op) -> ir.For:
 
 
 def _can_be_repeated(op: ir.Op) -> bool:
-    """Whether an operation does the same at any time, as long as nobody writes what it loads."""
+    """Whether an operation gives the same whenever it runs, as long as the memory that it loads is not written."""
     return isinstance(op, ir.Load | ir.Extent | ir.If | ir.For) or (
         isinstance(op, ir.Prim) and op.prim is not p.random_bits
     )
@@ -204,7 +207,7 @@ class _Without(Rewriter):
 
 
 class _Only(_Without):
-    """Leaves out all that writes but some updates."""
+    """Leaves out all writes except some updates."""
 
     def visit(self, op: ir.Op) -> None:
         if op in self.left_out or not isinstance(op, ir.Store | ir.Atomic) or op.outs:

@@ -1,12 +1,12 @@
-"""Keeps the order of iterations that may conflict: a thread runs its part of such a loop one by one.
+"""Preserves the order of iterations that may conflict: each thread runs its iterations of such a loop in order.
 
     for parallel %i in 0 .. %n:               for parallel ordered %i in 0 .. %n:
       %k = load @k[%i]                 ->       %k = load @k[%i]
       %a = load @x[%k]                          %a = load @x[%k]
       store @x[%i], %a                          store @x[%i], %a
 
-Lanes would run several of their iterations at once, and nests that are turned inside out, or split, in another order.
-Which loops these are `ir/conflicts.py` finds out: all for which independence is not proved. The remark on each names
+Otherwise vectorisation would run several of their iterations at once, and interchange or splitting would change their
+order. `ir/conflicts.py` finds these loops: all whose iterations are not proved independent. The remark on each names
 two accesses that may conflict.
 """
 
@@ -20,7 +20,7 @@ from tinote.remarks import Remark, Report, unread
 
 
 def keep_order(fn: Function, report: Report = unread, *, exact: bool = False) -> Function:
-    """`fn`, in scalar form, with such loops `ordered`; `exact`: sums of floats keep their order, too."""
+    """`fn`, in scalar form, with such loops marked `ordered`. `exact`: sums of floats keep their order, too."""
     parallel = [op for op in walk(fn.region) if isinstance(op, For) and op.parallel]
     if not any(op.writes for loop in parallel for op in walk(loop.body)):
         return fn

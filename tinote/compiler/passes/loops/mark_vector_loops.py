@@ -6,14 +6,13 @@
         store @y[%i, %j], %a                                   store @y[%i, %j], %a
 
 These are innermost loops, and parallel ones around loops that LLVM may write out.
-Proved means: what one iteration writes, no other iteration reads or writes (`ir/conflicts.py`). Reductions are carried
-values, and machine code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything
-with an effect of another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. What LLVM then makes of a
-loop, and why not, is in `compiler/inspect/vectorisation_remarks.py`.
+Independent means: no iteration reads or writes memory that another one writes (`ir/conflicts.py`). Reductions are
+carried values, which LLVM recognises. A wrong mark gives wrong results, so a loop with any other effect (prints,
+stacks, cells, atomic updates) is not marked. LLVM's decision on a loop, with its reason, is in
+`compiler/inspect/vectorisation_remarks.py`.
 
-Checks of indices and divisors do not stand in the way if they can all be made before the iterations run: machine code
-tests many iterations at once, and then runs them without checks. What an iteration before a fault writes may be missing
-then.
+Checks of indices and divisors are no obstacle if they can all be made before the iterations run: machine code tests
+many iterations at once, and then runs them without checks. The writes of iterations before a fault may be missing then.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 
 def mark_vector_loops(fn: ir.Function, report: Report = unread) -> ir.Function:
-    """`fn` with `vectorize` set on the loops that bear it."""
+    """`fn` with `vectorize` set on loops with independent iterations."""
     return _Marker(Accesses(fn), report).run(fn)
 
 
@@ -49,7 +48,7 @@ class _Marker(Rewriter):
         self.report(Remark("mark_vector_loops", span_of(op), text, done))
 
     def nest(self, op: ir.Op) -> None:
-        """A loop with loops inside that only compute is tried with these written out."""
+        """Mark the loops of a nest. A loop whose inner loops only compute is also tried with these unrolled."""
         if (
             isinstance(op, ir.For | ir.Task)
             and op.parallel
@@ -68,8 +67,8 @@ class _Marker(Rewriter):
         super().nest(op)
 
     def why_unfit(self, op: ir.For | ir.Task, sums: Sequence[ir.Op]) -> str:
-        """Why its loops are not worth writing out; empty if iterations touch nothing that others write, but for `sums`,
-        and do nothing else that stands in the way.
+        """Why its inner loops are not worth unrolling; empty if iterations are independent, apart from `sums`, and have
+        no other obstacle.
         """
         for inner in walk(op.regions[0]):
             if isinstance(inner, ir.Check):
@@ -84,7 +83,7 @@ class _Marker(Rewriter):
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not (isinstance(op, ir.For) or (isinstance(op, ir.Task) and op.parallel)):
             return KEEP
-        # One whose loops were written out has been decided about.
+        # A loop whose inner loops were unrolled has been decided.
         if op.vectorize or op not in self.accesses.loops:
             return KEEP
         why = self.why_apart(op)
@@ -98,7 +97,7 @@ class _Marker(Rewriter):
         return new.outs
 
     def why_apart(self, op: ir.For | ir.Task) -> str:
-        """Why iterations cannot run at once; empty if none touches what another writes."""
+        """Why iterations cannot run at once; empty if they are independent."""
         inside, body = self.accesses.within(self.accesses.loops[op]), op.regions[0]
         if not op.outs and not any(access.writes for access in inside):
             return "it has no result"
@@ -115,13 +114,13 @@ class _Marker(Rewriter):
         return "" if first else "its checks cannot all be made before its iterations run"
 
     def conflict(self, inside: list[Access], op: ir.For | ir.Task) -> Conflict | None:
-        """Where an iteration may write what another one reads or writes."""
-        # Updates that may come in any order may still not be made at once.
+        """Where an iteration may write memory that another one reads or writes."""
+        # Updates may come in any order, but still not at the same time.
         unordered = op.parallel and not any(isinstance(access.op, ir.Atomic) for access in inside)
         return find_conflict(self.accesses, self.accesses.loops[op], inside, unordered=unordered)
 
     def checks_may_go_first(self, body: ir.Region, loop: Loop) -> bool:
-        """Whether all checks of an iteration can be made before any of its work, whether or not one fails."""
+        """Whether all checks of an iteration can be made before any of its work, even if one fails."""
         if not any(isinstance(op, ir.Check) for op in walk(body)):
             return True
         alone = checks_alone(body)
@@ -154,7 +153,7 @@ class _Marker(Rewriter):
 
 
 def _sums_up(op: ir.Op) -> bool:
-    """Whether an operation adds to one and the same element of a private copy, which lies in a register."""
+    """Whether an operation adds to one element of a private copy, which is kept in a register."""
     return (
         isinstance(op, ir.Atomic)
         and op.buffer.kind is ir.BufferKind.PRIVATE
@@ -164,7 +163,7 @@ def _sums_up(op: ir.Op) -> bool:
 
 
 def _is_own(op: ir.Op) -> bool:
-    """Whether an operation of a parallel iteration concerns that alone: loops inside, and what is local to it."""
+    """Whether an operation is local to a parallel iteration: loops inside, and local memory."""
     return isinstance(op, ir.For | ir.Local | ir.Set)
 
 

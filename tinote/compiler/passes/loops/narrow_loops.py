@@ -1,4 +1,4 @@
-"""Lets a loop run only over the iterations in which it does anything.
+"""Narrows loop bounds to the iterations in which the body does anything.
 
     for parallel %i: i32 in 0i32 .. 64i32:
       %a: u1 = gt %i, 0i32
@@ -8,10 +8,9 @@
         if %c:                                              …
           …
 
-A comparison of the index with what is the same in all iterations becomes a bound; a condition that is the same in all
-iterations moves out of a loop (not of the outermost one, whose iterations threads share). Inner loops first, so that a
-condition climbs to the loop that it is about. Bounds checks, differentiation and vectorisation then find loops without
-branches.
+A comparison of the index with a loop invariant becomes a bound. An invariant condition moves out of the loop (not out
+of the outermost one, whose iterations threads share). Inner loops come first, so that a condition moves out to the loop
+whose index it tests. Bounds checks, differentiation and vectorisation then find loops without branches.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _EXCHANGED = {p.lt: p.gt, p.gt: p.lt, p.le: p.ge, p.ge: p.le}
 
 
 def narrow_loops(fn: Function) -> Function:
-    """`fn` with conditions on indices taken into the bounds of loops."""
+    """`fn` with conditions on indices turned into loop bounds."""
     return _Narrower(fn).run(fn)
 
 
@@ -72,7 +71,7 @@ class _Narrower(Rewriter):
         return ()
 
     def conjuncts(self, condition: Atom) -> list[Atom]:
-        """The conditions that must all hold."""
+        """The conjuncts of a condition."""
         found: dict[Atom, None] = {}
         waiting = [condition]
         while waiting:
@@ -85,7 +84,7 @@ class _Narrower(Rewriter):
         return list(found)
 
     def narrowed(self, condition: Atom, index: Var, lo: Atom, hi: Atom, bound: set[Var]) -> tuple[Atom, Atom] | None:
-        """The bounds of the iterations in which `condition` holds, if it compares the index with something fixed."""
+        """The bounds of the iterations in which `condition` holds, if it compares the index with a loop invariant."""
         op = self.definitions.get(condition) if type(condition) is Var else None
         if not isinstance(op, Prim) or op.prim not in _EXCHANGED:
             return None

@@ -1,4 +1,5 @@
-"""Turns a parallel nest that adds to the neighbours of an element into one that sums up what an element gets.
+"""Scatter to gather: turns a parallel nest that adds to an element's neighbours into one that sums each element's
+contributions.
 
     for parallel %i: i32 in 1i32 .. 63i32:          … the boundary: @y[0], @y[1], @y[62] and @y[63] …
       %a: i32 = load @x[%i]                         for parallel %p: i32 in 2i32 .. 62i32:
@@ -9,16 +10,16 @@
                                                       %s: i32 = add %a, %b
                                                       atomic add @y[%p], %s
 
-That is what the derivative of a stencil looks like. Afterwards each element belongs to one iteration, so that its
-update is an ordinary one and the loop is fit for vector code. In the middle, all of an element's contributions exist.
-At the boundary, where some do not, those that do are written out, element by element and row by row; where that would
-be too much code, or where bounds may lie closer together than the contributions, each is tested for.
+The derivative of a stencil has this form. Afterwards each element belongs to one iteration, so its update is not atomic
+and the loop can be vectorised. In the middle, all of an element's contributions exist. At the boundary, where some do
+not, the existing ones are unrolled, element by element and row by row. Where that would be too much code, or where
+bounds may lie closer together than the contributions, each contribution is tested for.
 
-A contribution is computed once for each distance rather than once per iteration: only cheap ones are. They may read
-nothing that other iterations of the nest write; what the same iteration writes later is left to the nest that remains,
-after it.
+A contribution is computed once for each distance rather than once per iteration: only cheap ones are. They may read no
+memory that other iterations of the nest write. Other writes of the nest stay in the remaining nest, after this one.
 
-Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
+Sums of floats are reassociated. In a parallel loop their order is unspecified anyway; in a serial one this requires
+`fast_math`.
 
 Method: adjoint stencils by loop shifting, as in Hückelheim, Kukreja, Narayanan et al., "Automatic differentiation for
 adjoint stencil loops", 2019.
@@ -40,21 +41,22 @@ from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, i32, u1
 from tinote.remarks import Remark, Report, unread
 
-#: What the contributions may cost for each update that they replace, in additions: more than an atomic update, since
-#: vector code does several additions at once. Chosen, not measured.
+#: Cost of the contributions per replaced update, at most, in additions: more than an atomic update, since vector code
+#: does several additions at once. Chosen, not measured.
 _MAX_COST_PER_UPDATE = 32.0
 #: How far apart the offsets at one level may be. Chosen, not measured.
 _MAX_OFFSETS_APART = 8
-#: Operations that the contributions to one element may have where those at the boundary are written out. Chosen, not
+#: Operations of the contributions to one element, at most, for the boundary to be unrolled. Chosen, not
 #: measured.
 _MAX_WRITTEN_OUT = 100
-#: Copies of contributions that the boundary may take; what would need more tests for each. Chosen, not measured.
+#: Copies of contributions in an unrolled boundary, at most; beyond that, each contribution is tested for. Chosen, not
+#: measured.
 _MAX_COPIES = 300
 
 
 class _Nest:
-    """Loops inside one another that carry nothing, the outermost one parallel, with nothing beside the inner ones but
-    operations without effects. `work`: the operations of all levels in order.
+    """A loop nest without carried values whose outermost loop is parallel. Between the loops there are only operations
+    without effects. `work`: the operations of all levels in order.
     """
 
     def __init__(self, loops: tuple[ir.For, ...], work: tuple[ir.Op, ...]) -> None:
@@ -65,8 +67,8 @@ class _Nest:
         self.positions = {op: k for k, op in enumerate(work)}
 
 
-#: One dimension of an update's index: the level of the loop whose index stands there, or what has one value in the nest
-#: (a variable or None for zero, and a number that is added to it).
+#: One dimension of an update's index: the level of the loop whose index it uses, or an invariant of the nest (a
+#: variable, or None for zero, plus a constant).
 _Dimension = int | tuple[ir.Var | None, int]
 
 
@@ -75,8 +77,10 @@ _Element = tuple[ir.Buffer, tuple[_Dimension, ...]]
 
 
 class _Update(NamedTuple):
-    """An update that can be gathered. `element`: the element's index; `offsets`: what is added to the
-    index of each level."""
+    """An update that can be gathered.
+
+    `element`: the element's index; `offsets`: the constant added to the index of each level.
+    """
 
     op: ir.Atomic
     element: tuple[_Dimension, ...]
@@ -84,7 +88,7 @@ class _Update(NamedTuple):
 
 
 def scatter_to_gather(fn: ir.Function, report: Report = unread, *, fast_math: bool = False) -> ir.Function:
-    """`fn` with the nests at its top that scatter to neighbours gathering from them."""
+    """`fn` with the scattering nests at its top turned into gathering ones."""
     if not any(isinstance(op, ir.For) and op.parallel for op in fn.region.body):
         return fn
     return _Gatherer(fn, report, fast_math).run(fn)
@@ -115,14 +119,15 @@ class _Gatherer(Rewriter):
         if any(inner.writes for inner in walk(rest.body)):
             self.out.append(rest)
 
-    # what can be gathered
+    # legality
 
     def any_order(self, nest: _Nest) -> bool:
-        """Whether the updates may be made in another order than serial loops have them."""
+        """Whether the updates may be reordered."""
         return self.fast_math or not any(isinstance(op, ir.Atomic) and op.buffer.dtype.kind == "f" for op in nest.work)
 
     def updates(self, nest: _Nest) -> list[_Update] | str:
-        """The updates of a nest to gather, or why there are none: an empty reason where nothing goes to neighbours."""
+        """The updates of a nest to gather, or the reason why there are none; the reason is empty where nothing goes to
+        neighbours."""
         found = [u for op in nest.work if isinstance(op, ir.Atomic) and (u := self.update_of(op, nest)) is not None]
         if not _scattered(found):
             return ""
@@ -160,8 +165,8 @@ class _Gatherer(Rewriter):
         found: Sequence[_Update],
         contributions: dict[tuple[int, ...], dict[ir.Op, None]],
     ) -> list[_Update]:
-        """Updates that had better be made along with those that are `found`: most of what they need is computed there
-        anyway. They join the `contributions`.
+        """Further updates worth gathering along with `found`, since most of their operands are computed there anyway.
+        They are added to the `contributions`.
         """
         taken = {u.op for u in found}
         joining: list[_Update] = []
@@ -176,7 +181,7 @@ class _Gatherer(Rewriter):
         return joining
 
     def update_of(self, op: ir.Atomic, nest: _Nest) -> _Update | None:
-        """An update whose index names the index of each loop once, plus a number, and else nothing of the nest."""
+        """An update whose index uses each loop index exactly once, plus a constant, and otherwise only invariants."""
         if op.outs or op.prim is not p.add or op.buffer.dtype is u1:
             return None
         outermost = self.accesses.loops[nest.loops[0]]
@@ -199,7 +204,7 @@ class _Gatherer(Rewriter):
         return _Update(op, tuple(element), tuple([offsets[level] for level in range(len(nest.loops))]))
 
     def alone(self, update: _Update, elements: Mapping[ir.Op, _Element], touched: Touched) -> bool:
-        """Whether the nest touches the elements in no other way than by updates of the same sort."""
+        """Whether the nest accesses the elements only by updates of the same kind."""
         mine = self.accesses.of(update.op)
         return not any(
             elements.get(other.op) != _element(update) and self.accesses.may_meet(mine, other)
@@ -207,8 +212,10 @@ class _Gatherer(Rewriter):
         )
 
     def repeatable(self, update: _Update, touched: Touched, nest: _Nest, steady: dict[ir.Op, bool]) -> bool:
-        """Whether the nest does not change what a contribution is computed from before it is. `steady`: the loads that
-        were asked about."""
+        """Whether a contribution's operands are unchanged by the nest until it is computed.
+
+        `steady`: results for loads so far.
+        """
         for op in _needed(update.op.args, nest):
             if isinstance(op, ir.Load):
                 if op not in steady:
@@ -218,7 +225,7 @@ class _Gatherer(Rewriter):
         return True
 
     def is_steady(self, load: Access, touched: Touched, nest: _Nest) -> bool:
-        """Whether the nest does not change what it loads before it does."""
+        """Whether the nest leaves the loaded memory unchanged until the load."""
         around = [loop for loop in load.loops if loop.op in nest.loops]
         return not any(
             any(self.accesses.may_meet_across(load, write, loop) for loop in around)
@@ -231,8 +238,8 @@ class _Gatherer(Rewriter):
         )
 
     def why_bounded(self, nest: _Nest, updates: Sequence[_Update]) -> str:
-        """Why the loops cannot run over what the updates reach; empty if the bounds plus any of the offsets are numbers
-        of their type, and far enough apart if literal.
+        """Why the loops cannot run over the updated elements; empty if the bounds plus any offset fit their type, and
+        literal bounds are far enough apart.
         """
         for level, loop in enumerate(nest.loops):
             least, most = _span([u.offsets for u in updates], level)
@@ -258,8 +265,8 @@ def _element(update: _Update) -> _Element:
 
 
 def _scattered(updates: Sequence[_Update]) -> list[_Update]:
-    """Those whose elements get something at several offsets. What each iteration adds to an element of its own is well
-    where it is, unless it needs the same computations.
+    """The updates whose elements get contributions at several offsets. An update of each iteration's own element stays
+    where it is, unless it shares computations.
     """
     offsets: dict[_Element, set[tuple[int, ...]]] = {}
     for u in updates:
@@ -275,9 +282,7 @@ def _adds_in_several_places(loop: ir.For) -> bool:
 
 
 def _nest_of(op: ir.For) -> _Nest | str:
-    """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes; or why
-    it is none.
-    """
+    """The nest that begins with a parallel loop, if it has only arithmetic, loads and writes; else the reason why not."""
     loops: list[ir.For] = []
     work: list[ir.Op] = []
     inner: ir.For | None = op
@@ -314,11 +319,11 @@ def _without(loop: ir.For, gone: set[int]) -> ir.For:
     return rebuilt
 
 
-# ---- the nest in which each element sums up what it gets
+# ---- the gathering nest
 
 
 def _sums_of(nest: _Nest, updates: Sequence[_Update]) -> list[ir.Op]:
-    """What does `updates`, and nothing else that the nest does."""
+    """Emit a nest that makes only `updates`."""
     return _Emitter(nest, updates).nest_of_sums()
 
 
@@ -329,7 +334,7 @@ def _span(distances: Iterable[tuple[int, ...]], level: int) -> tuple[int, int]:
 
 
 def _needed(atoms: Sequence[ir.Atom], nest: _Nest) -> list[ir.Op]:
-    """The operations of a nest from which `atoms` are computed, in order."""
+    """The backward slice of `atoms` in a nest, in program order."""
     found: set[ir.Op] = set()
     pending = list(atoms)
     while pending:
@@ -342,8 +347,8 @@ def _needed(atoms: Sequence[ir.Atom], nest: _Nest) -> list[ir.Op]:
 
 
 class _Emitter:
-    """Emits the nest in which each element sums up what it gets. The loops run over elements: an index p stands where
-    the index plus an offset stood, and a contribution at that offset is the one of the iteration p - offset.
+    """Emits the gathering nest. The loops run over elements: the index p replaces the index plus an offset, and the
+    contribution at that offset is that of the iteration p - offset.
     """
 
     def __init__(self, nest: _Nest, updates: Sequence[_Update]) -> None:
@@ -353,7 +358,7 @@ class _Emitter:
         self.distances: dict[tuple[int, ...], list[_Update]] = {}
         for update in updates:
             self.distances.setdefault(update.offsets, []).append(update)
-        #: on which levels the result of each operation depends
+        #: the levels that each operation's result depends on
         self.levels: dict[ir.Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
         for op in nest.work:
             depends = [self.levels[a] for a in op.args if type(a) is ir.Var and a in self.levels]
@@ -361,9 +366,9 @@ class _Emitter:
         length = sum(
             [len(_needed([a for u in several for a in u.op.args], nest)) for several in self.distances.values()]
         )
-        #: whether the boundary is a loop that tests for each contribution, as all of them written out would be long
+        #: whether the boundary is a loop that tests for each contribution, because unrolled code would be too long
         self.long = length > _MAX_WRITTEN_OUT
-        #: from this level inwards, the boundary is written out
+        #: from this level inwards, the boundary is unrolled
         copies = len(self.distances)
         self.written_out = self.depth
         while self.written_out > 0:
@@ -374,8 +379,8 @@ class _Emitter:
             self.written_out -= 1
 
     def nest_of_sums(self) -> list[ir.Op]:
-        """The nest, for bounds so far apart that each offset has a contribution somewhere in the middle; and another
-        one, which tests for each contribution, for bounds of which this is not known and does not hold.
+        """The nest for bounds far enough apart that in the middle all contributions exist. Unless that is known at
+        compile time, there is a second nest, which tests for each contribution.
         """
         everything = frozenset(range(self.depth))
         with self.builder.region() as opened:
@@ -414,8 +419,8 @@ class _Emitter:
         when: ir.Atom | None = None,
     ) -> None:
         """The loops from this level inwards. `indices`: the indices of the elements further out; `distances`: the
-        offsets that have contributions there; `tested`: the levels at which this has to be tested. `when`: whether
-        there is anything to be done.
+        offsets that have contributions there; `tested`: the levels at which this must be tested. `when`: the condition
+        under which there is anything to do.
         """
         level = len(indices)
         if level == self.depth:
@@ -479,7 +484,7 @@ class _Emitter:
         self.builder.emit(ir.For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
 
     def rows(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], when: ir.Atom | None) -> None:
-        """A loop with further loops inside: whether anything has to be tested for is settled once per iteration."""
+        """A loop with further loops inside: whether tests are needed is decided once per iteration."""
         level = len(indices)
         old = self.nest.loops[level]
         index = ir.Var(old.index.type, old.index.name)
@@ -530,7 +535,7 @@ class _Emitter:
             copies.update(update, total)
 
     def contribution(self, indices: tuple[ir.Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
-        """What an element gets from the iteration at some distance, if there is such an iteration."""
+        """The contribution to an element from the iteration at some distance, if that iteration exists."""
         copies = _Copies(self, indices)
         exists: ir.Atom = ir.true
         for level in tested:
@@ -564,7 +569,7 @@ class _Copies:
         return found
 
     def value(self, atom: ir.Atom, offsets: tuple[int, ...]) -> ir.Atom:
-        """What `atom` is in the iteration that contributes at `offsets`."""
+        """The value of `atom` in the iteration that contributes at `offsets`."""
         nest = self.emitter.nest
         for op in _needed((atom,), nest):
             levels = self.emitter.levels[op.out]

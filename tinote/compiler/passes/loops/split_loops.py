@@ -1,5 +1,5 @@
-"""Index-set splitting: the iterations of a parallel loop whose indices are clamped or wrapped leave it, so that in the
-others each index is a sum.
+"""Index-set splitting: separates the boundary iterations of a parallel loop, where indices are clamped or wrapped, so
+that indices are affine in the others.
 
     for parallel %i: i32 in 0i32 .. 64i32:          for %i.1: i32 in 0i32 .. 1i32:
       %a: i32 = sub %i, 1i32                          … the iteration as it was …
@@ -9,13 +9,13 @@ others each index is a sum.
                                                       store @y[%i], %v
 
 What is decided: `min`, `max`, `abs`, `%` (and a mask of low bits), comparisons, and with them selections and branches,
-where all but a few iterations at either end agree. The middle of the loop is what all decided operations need to hold,
-worked out at launch where bounds or extents are known only then; the boundary iterations run as they were, in a loop of
+where all but a few iterations at either end agree. The middle of the loop is the range where all decided operations
+hold, computed at launch if bounds or extents are known only then. The boundary iterations are unchanged, in a loop of
 their own. So the middle loads and stores consecutive elements, divides nothing, and what a reverse sweep scatters in it
 is gathered (`scatter_to_gather`). In a nest each level is split; the boundary of all levels is one nest.
 
-An operation that might wrap is a sum in the middle if the iterations in which it wraps are none of the middle's. A loop
-is split only if that removes a division, a branch, or the clamp of an index of memory.
+An operation that might wrap is affine in the middle if it does not wrap there. A loop is split only if that removes a
+division, a branch, or the clamp of a memory index.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def split_loops(fn: ir.Function) -> ir.Function:
 
 
 class _Middle(NamedTuple):
-    """The iterations of a level that agree: `begin` to `end`, of those from `lo` to `hi`."""
+    """The middle of a level: the iterations `begin` to `end` of those from `lo` to `hi`."""
 
     lo: ir.Atom
     begin: ir.Atom
@@ -105,13 +105,15 @@ class _Bounds:
         first, last = self.ranges.affine(lo), self.ranges.affine(hi)
         lo, hi = self.before(lo), self.before(hi)
         begin = self.bound(self.strictest([first, *lows], 1), p.maximum, lo, hi)
-        # Not before the beginning: where there is no middle, it ends where it begins.
+        # An empty middle ends where it begins.
         end = self.bound(self.strictest([last, *highs], -1), p.minimum, hi, begin)
         return _Middle(lo, begin, end, hi)
 
     def strictest(self, forms: Sequence[Affine], sign: int) -> list[Affine]:
-        """Those of several forms of which none is certainly as great (`sign` 1) or as little (-1) as another. The first
-        one stays first, if need be plus a number."""
+        """The forms that may be the greatest (`sign` 1) or the least (-1).
+
+        The first one stays first, plus a constant if needed.
+        """
         own, *others = forms
         for form in others:
             if not (form - own).terms and (form - own).const * sign > 0:
@@ -123,12 +125,12 @@ class _Bounds:
         return found
 
     def covers(self, a: Affine, b: Affine, sign: int) -> bool:
-        """Whether `a` is certainly as great (or as little) as `b`."""
+        """Whether `a` is certainly at least (or at most) `b`."""
         return (a - b).times(sign).interval(self.ranges.interval)[0] >= 0
 
     def bound(self, forms: Sequence[Affine], prim: Primitive, own: ir.Atom, limit: ir.Atom) -> ir.Atom:
-        """The greatest or least of several forms, the first of which is the loop's bound `own` plus a number. If that
-        may be no number of the type, it is one between `own` and `limit` that stands for an empty middle.
+        """The greatest or least of several forms; the first is the loop's bound `own` plus a constant. If that may
+        overflow the type, the result is a value between `own` and `limit` that makes the middle empty.
         """
         t = own.type
         assert isinstance(t, Scalar)
@@ -152,7 +154,7 @@ class _Bounds:
         return builder.cast(builder.prim(opposite, total, builder.cast(limit, i64)), t)
 
     def before(self, atom: ir.Atom) -> ir.Atom:
-        """A bound as it is before the nest."""
+        """A bound as computed before the nest."""
         if isinstance(atom, ir.Lit) or self.ranges.home.get(atom) is None:
             return atom
         assert isinstance(atom.type, Scalar)
@@ -163,9 +165,9 @@ class _Bounds:
 
 
 class _Boundary:
-    """Emits the nest of the iterations that are not in the middle of every level: as they were, with the levels up to
-    the innermost one that is split inside one another, and there the iterations before and after the middle, or all,
-    where an outer index is none of its middle's. `last`: that level.
+    """Emits the boundary nest: the unchanged iterations outside the middle of some level. At the innermost split level
+    (`last`) it runs the iterations before and after the middle, or all of them where an outer index is outside its
+    middle.
     """
 
     def __init__(self, builder: Builder, nest: Nest, middles: Sequence[_Middle], last: int) -> None:
@@ -175,8 +177,11 @@ class _Boundary:
         self.last = last
 
     def level(self, level: int, inside: ir.Atom, env: dict[ir.Var, ir.Atom]) -> None:
-        """The loops from a level inwards. `inside`: whether the outer indices are all in the middle; `env`: what stands
-        for the variables of the outer levels."""
+        """The loops from a level inwards.
+
+        `inside`: whether the outer indices are all in the middle; `env`: the substitutions for the variables of the
+        outer levels.
+        """
         loop = self.nest.loops[level]
         if level == self.last:
             self.ends(loop, self.middles[level], inside, env)
@@ -206,7 +211,7 @@ class _Boundary:
         first_end = self.choice(p.minimum, begin, hi) if below else lo
         second_begin = self.choice(p.maximum, begin, end) if above else hi
         if inside != ir.true:
-            # All are before the middle, if there is anything before it, or else after it.
+            # The whole range is treated as before the middle, if anything is before it, or else as after it.
             first_end = self.select(inside, first_end, hi if below else lo)
             second_begin = self.select(inside, second_begin, hi if below else lo)
         if not above:
@@ -235,7 +240,7 @@ class _Boundary:
 
 
 class _Specialiser(Rewriter):
-    """Rewrites a nest as it is in the middle."""
+    """Specialises a nest for the middle."""
 
     def __init__(self, decisions: Decisions, bounds: dict[ir.For, tuple[ir.Atom, ir.Atom]]) -> None:
         super().__init__()
@@ -267,7 +272,8 @@ class _Specialiser(Rewriter):
             self.env[op.out] = self.sum(choice.form, op)
 
     def sum(self, form: Affine, op: ir.Prim) -> ir.Atom:
-        """The sum that an operation is: a variable plus a number, if it can be, so that others see that it is one."""
+        """The affine form of an operation, emitted as a variable plus a constant if possible, so that later passes
+        recognise it."""
         t = op.out.type
         assert isinstance(t, Scalar)
         ranges = self.decisions.ranges

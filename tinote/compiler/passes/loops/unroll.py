@@ -1,4 +1,4 @@
-"""Writes out loops that only compute, of a known number of iterations: what remains is one piece of straight code.
+"""Fully unrolls pure loops with a known trip count into straight-line code.
 
     %s = stack 2i64
     %b: f32 = for %k: i32 in 0i32 .. 2i32 carrying %v: f32 = %a:          %u: f32 = sin %a
@@ -9,10 +9,10 @@
       %x: f32 = pop %s
       …
 
-Stacks whose pushes and pops all stand in straight code are nothing but names for values.
+Stacks whose pushes and pops are all in straight-line code are replaced by their values.
 
-It is for the iterations of a loop around it, which can then run several at once (`mark_vector_loops`). A loop that
-reads or writes memory is left alone: it may be fit for that itself.
+The purpose is to vectorise the enclosing loop (`mark_vector_loops`). A loop that reads or writes memory is left alone:
+it may itself be vectorised.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tinote.ir.nodes import Atom, For, If, Lit, NewStack, Op, Pop, Prim, Push, R
 from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 
-#: Length of the code when it is written out, in additions: so much is compiled in some tenths of a second.
+#: Greatest length of the unrolled code, in additions: it compiles in some tenths of a second.
 _MAX_LENGTH = 1500.0
 
 
 def unrolled(region: Region) -> Region | str:
-    """`region` with its loops written out; or why there is one that cannot be, or that it would become too large."""
+    """`region` with its loops unrolled; or the reason why one cannot be, or that the code would become too long."""
     for op in walk(region):
         if isinstance(op, For) and not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
             return "a loop inside of it does more than compute"
@@ -42,7 +42,7 @@ def unrolled(region: Region) -> Region | str:
 
 
 def _length(body: tuple[Op, ...]) -> float:
-    """The length of code when its loops are written out."""
+    """The length of code with its loops unrolled, in additions."""
     total = 0.0
     for op in body:
         if isinstance(op, For):
@@ -53,7 +53,10 @@ def _length(body: tuple[Op, ...]) -> float:
 
 
 class _Straight:
-    """Code written out. `env`: what stands for variables; `stacks`: what each stack holds at this place."""
+    """Emits straight-line code.
+
+    `env`: the substitutions for variables; `stacks`: the present contents of each stack.
+    """
 
     def __init__(self) -> None:
         self.out: list[Op] = []
@@ -64,7 +67,7 @@ class _Straight:
         return self.env.get(atom, atom) if type(atom) is Var else atom
 
     def body(self, body: tuple[Op, ...], *, fresh: bool = False) -> bool:
-        """Write out operations, under new names if they are `fresh`ly repeated; false for what cannot be."""
+        """Emit operations, under new names if they are a `fresh` copy; false if one cannot be unrolled."""
         return all(self.op(op, fresh) for op in body)
 
     def op(self, op: Op, fresh: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Runs several iterations of a parallel task through their inner loop together.
+"""Unroll and jam: runs several iterations of a parallel task through their inner loop together.
 
                                                      task parallel %g: i32 in 0i32 .. 256i32:
                                                        %h: i32 = add %g, 256i32
@@ -14,10 +14,9 @@
                                                        store @y[%g], %t
                                                        store @y[%h], %u
 
-What does not depend on the iteration, such as the loads of the other one of a pair, is done once for all of them. That
-pays where there are more iterations than the device runs at once: fewer invocations then have as much to do. The
-iterations that go together are apart by as many as there are invocations, so that neighbouring invocations still touch
-neighbouring elements.
+Operations that do not depend on the iteration, such as the loads of a pair's other element, are done once for all of
+them. That pays where there are more iterations than the device runs at once. The jammed iterations are one stride
+apart, the number of invocations, so that neighbouring invocations still touch neighbouring elements.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar
 
-#: Iterations that go together, the first that fits. Chosen, not measured.
+#: Numbers of iterations to jam; the first that fits is taken. Chosen, not measured.
 _ITERATIONS_TOGETHER = (8, 4, 2)
-#: Iterations of an inner loop for which it pays. Chosen, not measured.
+#: Least number of iterations of the inner loop. Chosen, not measured.
 _MIN_ITERATIONS = 16
 #: Operations of an iteration. Chosen, not measured.
 _MAX_OPERATIONS = 64
-#: Values that all iterations carry that go together. Chosen, not measured.
+#: Greatest number of values carried by all jammed iterations. Chosen, not measured.
 _MAX_CARRIED = 32
 
 _SIMPLE = (ir.Prim, ir.Load, ir.Extent, ir.Check)
 
 
 def unroll_and_jam(fn: ir.Function, at_once: int) -> ir.Function:
-    """`fn` with iterations of its tasks joined where there are more than a device runs `at_once`."""
+    """`fn` with iterations of its tasks jammed where there are more than a device runs `at_once`."""
     body = tuple([_joined(op, at_once) if isinstance(op, ir.Task) else op for op in fn.region.body])
     if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
         return fn
@@ -53,7 +52,7 @@ def unroll_and_jam(fn: ir.Function, at_once: int) -> ir.Function:
 
 
 def _joined(task: ir.Task, at_once: int) -> ir.Task:
-    """The task, with iterations joined if that is possible and pays."""
+    """The task, with iterations jammed if that is legal and pays."""
     if not task.parallel or task.ordered or task.privates or len(task.body.params) > 1:
         return task
     lo, hi = task.args
@@ -79,7 +78,7 @@ def _joined(task: ir.Task, at_once: int) -> ir.Task:
 
 
 def _varying(task: ir.Task) -> set[ir.Var]:
-    """The variables that may differ between iterations of the task, which are at the same place in the inner loop."""
+    """The variables that may differ between jammed iterations of the task."""
     varying = {task.body.params[0]}
     written = {op.buffer for op in walk(task.body) if isinstance(op, ir.Store | ir.Atomic)}
 
@@ -97,7 +96,7 @@ def _varying(task: ir.Task) -> set[ir.Var]:
 
 
 def _can_be_shared(loop: ir.For, varying: set[ir.Var]) -> bool:
-    """Whether iterations can go through a loop together, and have loads in common."""
+    """Whether iterations can share a loop and have loads in common."""
     lo, hi = loop.lo, loop.hi
     if any(a in varying for a in (lo, hi)) or any(not isinstance(op, _SIMPLE) for op in loop.body.body):
         return False
@@ -129,7 +128,7 @@ def _jammed(task: ir.Task, loop: ir.For, varying: set[ir.Var], count: int, toget
 
 
 def _copy(builder: Builder, ops: Sequence[ir.Op], env: dict[ir.Var, ir.Atom]) -> None:
-    """Emit operations once more, for variables as `env` has them, which learns what they bind."""
+    """Emit a copy of operations under the substitutions of `env`, which gets entries for their results."""
     copied, known = clone_region(ir.Region((), tuple(ops)), env)
     for op in copied.body:
         builder.emit(op)

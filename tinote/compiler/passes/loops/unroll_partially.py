@@ -1,4 +1,4 @@
-"""Writes several iterations of a small inner loop one after the other, where its number of iterations is known.
+"""Partially unrolls small inner loops with a known trip count.
 
                                                          %t: f32 = for %k: i32 in 0i32 .. 25i32 carrying %u: f32 = %a:
                                                            %m: i32 = mul %k, 4i32
@@ -9,9 +9,9 @@
       yield %v                                             %w: f32 = add %v, %y
                                                            …
 
-They run in the order in which they did. A GPU counts, compares and jumps once for all of them, and has the loads of
-several to wait for at once; not all drivers unroll loops themselves. Iterations that are left over are written out:
-after the loop, or before it if it runs backwards.
+The order of iterations is unchanged. A GPU then counts, compares and jumps once for several iterations and overlaps
+their loads; not all drivers unroll loops themselves. The remaining iterations are unrolled after the loop, or before it
+if it runs backwards.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import Scalar
 from tinote.remarks import Remark, Report, unread
 
-#: Iterations that are written after each other. Chosen, not measured.
+#: Unroll factor. Chosen, not measured.
 _ITERATIONS_TOGETHER = 4
-#: Iterations of a loop that is unrolled. Chosen, not measured.
+#: Least trip count of an unrolled loop. Chosen, not measured.
 _MIN_ITERATIONS = 16
 #: Length of an iteration's code, in additions. Chosen, not measured.
 _MAX_LENGTH = 64.0
@@ -55,7 +55,7 @@ class _Unroller(Rewriter):
 
 
 def _why_rolled(loop: ir.For) -> str:
-    """Why an innermost loop stays as it is; empty if it does not."""
+    """Why an innermost loop is not unrolled; empty if it is."""
     count = trip_count(loop.lo, loop.hi)
     if count is None:
         return "how often it runs is known at run time only"
@@ -68,7 +68,7 @@ def _why_rolled(loop: ir.For) -> str:
 
 
 def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
-    """Emit what a loop does; gives what it leaves."""
+    """Emit the unrolled loop; returns its final carried values."""
     assert isinstance(loop.lo, ir.Lit) and isinstance(loop.hi, ir.Lit)
     t, lo, hi = loop.lo.type, int(loop.lo.value), int(loop.hi.value)
     assert isinstance(t, Scalar)
@@ -110,7 +110,7 @@ def _written_out(
 
 
 def _iteration(builder: Builder, loop: ir.For, index: ir.Atom, carried: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
-    """Emit one iteration; gives what it carries on."""
+    """Emit one iteration; returns its carried values."""
     env = dict(zip((loop.index, *loop.carried), (index, *carried), strict=True))
     copied, _ = clone_region(ir.Region((), loop.body.body, loop.body.yields), env)
     for op in copied.body:

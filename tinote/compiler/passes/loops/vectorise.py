@@ -1,5 +1,4 @@
-"""Runs parallel loops in lanes: several iterations at once, one in each lane of the vector registers, with masks for
-what they do differently.
+"""Vectorises parallel loops: one iteration per lane of the vector registers, with masks for divergent control flow.
 
     for parallel %i: i32 in 0i32 .. %n:                for parallel %i: i32, %m: u1x16 in 0i32 .. %n:
       %a: i64 = cast %i                                  %a: i64 = cast %i
@@ -20,16 +19,16 @@ what they do differently.
                                                            yield %0, %1, %2
                                                          store @y.flat[%b] where %m, %y
 
-What is the same for all lanes stays as it is (`ir/divergence.py`). An `if` whose lanes disagree runs both of its sides,
-each for the lanes that take it and not at all if none does; a loop runs while a lane is active, and what it carries
-stays for those that have left it. Loops that have the same first iteration for all lanes count together, so that
-indices stay uniform. Elements that follow each other from lane to lane are moved as vectors, others gathered and
-scattered, but for rows that are needed whole: they are transposed on the way in and out (`choose_tiles.py`). A private
-copy that a task accumulates into gets a column for each lane, and the columns are summed up at the task's end;
-elsewhere what lanes add to one and the same element is summed up first, and what may meet in one is added lane by
-lane. A stack has a row of lanes for each push, a local array one for each place. Checks name the first lane that fails.
+Uniform values stay scalar (`ir/divergence.py`). A divergent `if` runs both of its sides, each for the lanes that take
+it, and skips a side that none takes. A divergent loop runs while a lane is active; lanes that have left keep their
+carried values. Loops with the same first iteration for all lanes count together, so that indices stay uniform.
+Consecutive elements are moved as vectors, others gathered and scattered, except for rows that are needed whole: those
+are transposed on load and store (`choose_tiles.py`). A private copy that a task accumulates into gets a column for each
+lane, and the columns are summed up at the task's end. Elsewhere, updates of one element by all lanes are reduced first,
+and updates that may coincide are made lane by lane. A stack has a row of lanes for each push, a local array one for
+each element. Checks report the first lane that fails.
 
-Which loops run in lanes `choose_lanes.py` says.
+`choose_lanes.py` decides which loops run in lanes.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ from tinote.remarks import Remark, Report, unread
 
 
 def vectorise(fn: ir.Function, machine: Machine, report: Report = unread, *, always: bool = False) -> ir.Function:
-    """`fn` with the loops in lanes for which that pays; `always`: all that can run so."""
+    """`fn` with loops vectorised where that pays. `always`: wherever it is legal."""
     return _Vectoriser(Chooser(definitions(fn.region), machine, always=always), report).run(fn)
 
 
 class _Vectoriser(Rewriter):
-    """Nothing is renamed outside of the loops."""
+    """Vectorises the chosen loops. Nothing is renamed outside them."""
 
     def __init__(self, chooser: Chooser, report: Report) -> None:
         super().__init__()
@@ -86,7 +85,7 @@ class _Vectoriser(Rewriter):
             self.plans, self.columns = {}, {}
 
     def decided(self, loop: ir.For | ir.Task) -> dict[ir.Op, LanesPlan]:
-        """The plans for a parallel loop and those inside of it, and a remark on each that is decided about."""
+        """The plans for a parallel loop and those inside it, with a remark on each decision."""
         found: dict[ir.Op, LanesPlan] = {}
         for op, plan in self.chooser.plans(loop, self.privates).items():
             if isinstance(plan, str):
@@ -109,7 +108,7 @@ class _Vectoriser(Rewriter):
         return new
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
-        """An update outside of the loops in lanes: of the first lane's column."""
+        """An update outside vectorised loops: it goes to the first lane's column."""
         columns = self.columns.get(root_of(op.buffer)) if isinstance(op, ir.Atomic) else None
         if columns is None:
             return KEEP
@@ -124,7 +123,7 @@ class _Vectoriser(Rewriter):
 
 
 def _common_columns(task: ir.Task, plans: dict[ir.Op, LanesPlan]) -> dict[ir.Buffer, Columns]:
-    """The private copies for which all loops in lanes that update them want as many columns."""
+    """The private copies for which all vectorised loops agree on the number of columns."""
     found: dict[ir.Buffer, Columns] = {}
     refused: set[ir.Buffer] = set()
     for loop, plan in plans.items():
@@ -162,7 +161,7 @@ def _loop_in_lanes(e: LoopInLanes) -> ir.Op:
 
 
 def _visit(e: LoopInLanes, op: ir.Op) -> None:
-    """Bring one operation into lanes."""
+    """Vectorise one operation."""
     e.op = op
     if isinstance(op, ir.Prim):
         e.on_prim(op)

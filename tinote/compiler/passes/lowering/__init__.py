@@ -1,1 +1,1 @@
-"""From the language's values to numbers, tasks and bytes."""
+"""Lowering passes: from the language's values to numbers, tasks and byte offsets."""

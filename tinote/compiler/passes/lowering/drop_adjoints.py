@@ -1,7 +1,6 @@
-"""Drops what only derivatives need, where nothing is differentiated.
+"""Removes operations that only matter for derivatives from code that is not differentiated.
 
-That is custom gradients of functions, and what stands in for the derivative of a value (`surrogate`,
-`stop_gradient_once`).
+These are custom gradients of functions and substituted derivatives of values (`surrogate`, `stop_gradient_once`).
 
 %r: f64 = sqrt %x                               %r: f64 = sqrt %x
 %y: f64 = custom_vjp %r, %x adjoint %g: f64:      store @y[], %r

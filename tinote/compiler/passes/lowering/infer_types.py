@@ -1,4 +1,4 @@
-"""Fixes the type of every literal and makes every conversion an operation of its own.
+"""Type inference: fixes the type of every literal and makes every conversion explicit.
 
     %s: weak_int = select %c, 1, 2                  %s: i32 = select %c, 1i32, 2i32
     %y: f32 = mul %x, 2                       ->    %y: f32 = mul %x, 2.0f32
@@ -8,8 +8,8 @@
                                                     %3: f32 = cast %s
                                                     store @a[%2], %3
 
-A weak literal takes the type that its use asks for; a variable of a weak type (all of its operands were weak) takes the
-default type of its kind. A literal that an integer type cannot hold is an error that names the line.
+A weak literal takes the type that its use requires; a variable of a weak type (all of its operands were weak) takes the
+default type of its kind. A literal that does not fit its integer type is an error that names the line.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from tinote.ir.types import (
 )
 
 _COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
-#: Primitives whose operands are not simply brought to the type of the result.
+#: Primitives whose operands are not simply converted to the type of the result.
 _OWN_RULES = (p.cast, p.bitcast, p.pack, p.extract, p.insert, p.random_bits)
 
 
 def infer_types(fn: ir.Function, defaults: Defaults) -> ir.Function:
-    """`fn` in the TYPED form. Raises `KernelTypeError`s, all of the function's at once."""
+    """`fn` in the TYPED form. Raises all `KernelTypeError`s of the function at once."""
     inference = _Inference(defaults)
     region = inference.region(fn.region)
     raise_together(inference.errors)
@@ -53,7 +53,7 @@ class _Inference(Rewriter):
         super().__init__()
         self.defaults = defaults
         self.errors: list[TinoteError] = []
-        #: The operation under consideration: conversions emitted for its sake take its place and origin.
+        #: The operation being typed: conversions emitted for it take its location and origin.
         self.op: ir.Op | None = None
 
     # types and conversions
@@ -232,7 +232,7 @@ class _Inference(Rewriter):
         prim, out = op.prim, op.out
         result = out.type
         if prim not in _OWN_RULES:
-            # Mostly nothing is to be done: a quick look first.
+            # Usually nothing has to be done: test that first.
             first = args[0].type
             wanted = first if prim in _COMPARISONS else result
             if type(wanted) is Scalar and wanted.bits and all(a.type is wanted for a in args) and prim is not p.isnan:

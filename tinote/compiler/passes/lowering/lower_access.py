@@ -5,10 +5,10 @@
                                          %c: i64 = add %b, 4i64
                                          %v: f32 = load @x.flat[%c]
 
-Strides that are known are literals; those of an array whose shape is known at launch only come from its extents. The
-sums and products serve as offsets alone, and an access is in range where it is made, so machine code may take them
-not to wrap. For the same reason a number that an index adds goes into the offset's own: x[i + 1] and x[i] share what
-is computed from i. Loads of temporaries between tasks stay as they are.
+Known strides are literals; those of an array whose shape is known only at launch are computed from its extents. The
+sums and products serve only as offsets, and every access is in range, so machine code may assume that they do not wrap.
+For the same reason a constant added to an index becomes part of the constant offset: x[i + 1] and x[i] share the offset
+computed from i. Loads of temporaries between tasks stay as they are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def lower_access(fn: Function) -> Function:
 
 
 class _Lowering(Rewriter):
-    """Nothing is renamed, so that operands are made as they were."""
+    """Lowers accesses. Nothing is renamed, so old definitions stay valid."""
 
     def __init__(self, fn: Function) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _Lowering(Rewriter):
         return self._prim(op, p.add, total, Lit(constant, i64)) if constant else total
 
     def _split(self, index: Atom, extent: int | None) -> tuple[Atom, int]:
-        """An index as another one plus a number, if their sum does not wrap."""
+        """An index as another one plus a constant, if their sum does not wrap."""
         t = index.type
         if t in (i32, i64) and extent is not None and extent < MAX_SUMMAND:
             base, added = base_and_offset(index, self._made)
@@ -100,7 +100,7 @@ class _Lowering(Rewriter):
         return index, 0
 
     def _row_major(self, op: MemoryOp, indices: tuple[Atom, ...]) -> Atom:
-        """The number of an element of an array whose extents are known at launch."""
+        """The row-major number of an element in an array whose extents are known only at launch."""
         linear = self._wide(op, indices[0])
         for axis in range(1, len(indices)):
             known = op.buffer.shape[axis]

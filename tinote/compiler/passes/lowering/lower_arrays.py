@@ -1,4 +1,4 @@
-"""Turns tensors that are indexed at run time, the only ones left, into local memory.
+"""Lowers tensors that are indexed at run time, the only ones left, to local memory.
 
     %a: f32[4] = pack %x, %y, 0.0f32, 0.0f32          %a: ref f32[4] = local
     %b: f32[4] = insert %a, %i, %v                    set %a[0i32], %x
@@ -7,10 +7,9 @@
                                                       set %a[%i], %v
                                                       %c: f32 = get %a[%j]
 
-Every variable that holds a tensor gets a cell. `insert` writes into the cell of its operand when nobody needs the
-old value afterwards, else into a copy. A carried tensor has one cell for the whole loop, a branch's result one for
-both sides; what an iteration or a side leaves elsewhere is copied there. A stack of tensors becomes a stack of their
-components.
+Every variable that holds a tensor gets a cell. `insert` writes into the cell of its operand when the old value is dead
+afterwards, else into a copy. A carried tensor has one cell for the whole loop, a branch's result one for both sides;
+results in other cells are copied there. A stack of tensors becomes a stack of their components.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ Component = Callable[[Index], object]
 
 
 class _Liveness:
-    """For each operation, the tensor variables that nobody needs after it.
+    """Liveness analysis: for each operation, the tensor variables that are dead after it.
 
-    For each loop, also those that its iterations read from outside.
+    For each loop, also the outer variables that its iterations read.
     """
 
     def __init__(self, region: ir.Region) -> None:
@@ -59,13 +58,13 @@ class _Liveness:
         self._region(region, set())
 
     def _region(self, region: ir.Region, needed: set[ir.Var]) -> set[ir.Var]:
-        """Walk a region backwards; `needed`: what is needed after it. Returns what is needed before it."""
+        """Walk a region backwards; `needed`: the variables live after it. Returns those live before it."""
         live = needed | _tensors(region.yields)
         for op in reversed(region.body):
             used = _tensors(op.args)
             inside: set[ir.Var] = set()
             if isinstance(op, ir.For | ir.While):
-                # An iteration is followed by another one: what any iteration reads from outside stays needed
+                # An iteration is followed by another one: outer variables that any iteration reads stay live
                 # throughout.
                 inside = self.read_inside[op] = {v for r in op.regions for v in self._free(r)}
                 for r in op.regions:
@@ -110,7 +109,7 @@ class _Lowering:
         return ir.Region(region.params, tuple(opened.body), region.yields)
 
     def _inner(self, region: ir.Region) -> ir.Region:
-        """A region in which no tensor is a parameter or yielded."""
+        """A region whose parameters and yields are not tensors."""
         if not any(_is_array(v.type) for op in walk(region) for v in op.outs) and not any(
             _is_array(a.type) for op in walk(region) for a in op.args
         ):
@@ -129,7 +128,7 @@ class _Lowering:
         return self._b.local(t, name=name)
 
     def _each(self, t: Tensor, call: Component) -> None:
-        """Call with the indices of each component: with literals for few, in loops for many."""
+        """Call with the indices of each component: literals for few components, loops for many."""
         if t.count <= _MAX_UNROLLED:
             for index in itertools.product(*map(range, t.shape)):
                 call(tuple(ir.Lit(k, i32) for k in index))
@@ -352,7 +351,7 @@ class _Lowering:
         self._b.emit(op.rebuilt(args, tuple(regions), tuple([op.outs[k] for k in keep])))
 
     def _settle(self, moves: list[tuple[ir.Atom, ir.Var]]) -> None:
-        """Bring yielded tensors into the cells where they belong, as if at once."""
+        """Parallel copy of yielded tensors into their cells."""
         pending = [(self._cell(value), cell) for value, cell in moves]
         targets = {cell for source, cell in pending if source is not cell}
         held: list[tuple[ir.Var, ir.Var]] = []
@@ -360,7 +359,7 @@ class _Lowering:
             if source is cell:
                 continue
             if source in targets:
-                # Another move overwrites this source: take it away first.
+                # Another copy overwrites this source: save it first.
                 aside = self._new_cell(source.type.content, source.name)  # type: ignore[union-attr, arg-type]
                 self._copy(source, aside)
                 source = aside
@@ -369,7 +368,7 @@ class _Lowering:
             self._copy(source, cell)
 
     def _branch(self, op: ir.If) -> None:
-        """A tensor result has one cell for both sides: that of a dead tensor which a side hands on, if there is one."""
+        """A tensor result has one cell for both sides: that of a dead tensor yielded by a side, if there is one."""
         arrays = [k for k, v in enumerate(op.outs) if isinstance(v.type, Tensor)]
         keep = [k for k, v in enumerate(op.outs) if not isinstance(v.type, Tensor)]
         taken: set[ir.Var] = set()
@@ -402,7 +401,7 @@ class _Lowering:
 
 
 def _origin(region: ir.Region, atom: ir.Atom) -> ir.Var:
-    """The tensor whose cell `atom`, yielded by a branch, will be in if all goes in place."""
+    """The tensor whose cell will hold `atom`, yielded by a branch, if all updates are in place."""
     assert isinstance(atom, ir.Var)
     made = {v: op for op in region.body for v in op.outs}
     while (op := made.get(atom)) is not None:

@@ -9,7 +9,7 @@
 
 Tasks share no variables but the function's parameters. A value that a later task, the bounds of a parallel task or
 the function's result needs goes through a temporary of rank 0; cheap arithmetic on parameters and literals is
-repeated where it is used instead. A nest whose outer loop is short and literal is turned inside out.
+repeated where it is used instead. A nest whose outer loop is short and has literal bounds is interchanged.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32
 from tinote.source import Span
 
-#: What becomes one task: serial operations, or a parallel loop.
+#: The contents of one task: serial operations, or a parallel loop.
 _Piece = list[ir.Op] | ir.For
 
-#: Iterations of an outer parallel loop from which on it stays the outer one. Chosen, not measured.
+#: Least number of iterations of an outer parallel loop that is not interchanged. Chosen, not measured.
 _MIN_OUTER = 16
 #: Cost of arithmetic that each task repeats rather than loads, in additions. Chosen, not measured.
 _MAX_REPEATED_COST = 24.0
 
 
 def offload(fn: ir.Function) -> ir.Function:
-    """Offload; a function that consists of tasks already is returned as it is."""
+    """Split `fn` into tasks; a function that already consists of tasks is returned unchanged."""
     if all(isinstance(op, ir.Task | ir.Load) for op in fn.region.body) and not isinstance(_last(fn), ir.Load):
         return fn
     return fn.with_region(_Offloading(fn).region())
 
 
 def _last(fn: ir.Function) -> ir.Op | None:
-    """The last operation that is not the load of a result; a function of loads alone has not been offloaded."""
+    """The last operation that is not the load of a result; a function with only loads has not been offloaded."""
     tasks = [op for op in fn.region.body if isinstance(op, ir.Task)]
     return tasks[-1] if tasks else fn.region.body[-1] if fn.region.body else None
 
@@ -64,7 +64,8 @@ class _Offloading:
     def region(self) -> ir.Region:
         pieces = self._pieces()
         yields = self.fn.region.yields
-        # Everything that leaves its piece is known before any piece is built: the stores stand where the value is made.
+        # All values that leave their piece are known before any piece is built: they are stored where they are
+        # computed.
         home: dict[ir.Var, int] = {}
         for number, piece in enumerate(pieces):
             if isinstance(piece, list):
@@ -148,7 +149,7 @@ class _Offloading:
         return [*before, task]
 
     def _between(self, atom: ir.Atom, body: list[ir.Op], loc: Span) -> ir.Atom:
-        """An atom as the space between tasks can have it.
+        """An atom as available between tasks.
 
         Loaded from its temporary unless it is a literal or parameter.
         """
@@ -162,7 +163,7 @@ class _Offloading:
         return fresh
 
     def _with_imports(self, region: ir.Region, own: set[ir.Var]) -> ir.Region:
-        """`region` with what it takes from other pieces loaded, or computed again, at its start."""
+        """`region` with values from other pieces loaded or recomputed at its start."""
         head: list[ir.Op] = []
         env: dict[ir.Var, ir.Atom] = {}
         for v in free_variables(region):
@@ -196,10 +197,10 @@ class _Offloading:
 
 
 def _with_stacks_in_one_piece(pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces in an order in which no stack outlasts the one that makes it: a task leaves none behind.
+    """The pieces, reordered so that each stack is used only in the piece that creates it, since tasks share no stacks.
 
-    A serial piece that only reads, and nothing that is written in between, runs right before the one that pops what it
-    has pushed. Otherwise all that stands in between becomes serial too.
+    A serial piece that only reads memory that is not written in between moves right before the one that pops its stack.
+    Otherwise all pieces in between become serial, too.
     """
     stacks = [{op.out for op in _ops_of(piece) if isinstance(op, ir.NewStack)} for piece in pieces]
     if not any(stacks):
@@ -290,7 +291,7 @@ def _length(op: ir.For) -> float:
 
 
 def _inside_out(outer: ir.For) -> ir.For:
-    """A nest of two parallel loops with a short outer one, exchanged, so that there is work for several threads."""
+    """A nest of two parallel loops with a short outer one, interchanged, so that there is work for several threads."""
     body = outer.body.body
     if len(body) != 1 or not isinstance(body[0], ir.For) or not body[0].parallel or _length(outer) >= _MIN_OUTER:
         return outer

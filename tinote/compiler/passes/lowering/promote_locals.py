@@ -8,9 +8,9 @@
     %3: f32 = get %s
     store @y[], %3
 
-A loop carries what is assigned inside it and declared outside; an `if` yields what its two sides leave different. A
-write to one component becomes `insert`, a read of one `extract`. A parallel loop carries nothing: the front end gives
-its iterations shared memory for what they share.
+A loop carries the variables assigned inside it and declared outside; an `if` yields those that differ after its two
+sides. A write to one component becomes `insert`, a read of one `extract`. A parallel loop carries nothing: the front
+end puts variables that its iterations share into memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def promote_locals(fn: ir.Function) -> ir.Function:
 
 
 def _collect(region: ir.Region, assigned: dict[ir.Region, frozenset[ir.Var]]) -> bool:
-    """Fill `assigned` with the cells that each region below sets and does not declare; whether there is any cell."""
+    """Fill `assigned` with the cells that each region below sets but does not declare.
+
+    Returns whether there is any cell.
+    """
     found: set[ir.Var] = set()
     declared: set[ir.Var] = set()
     any_cell = False
@@ -50,7 +53,7 @@ def _collect(region: ir.Region, assigned: dict[ir.Region, frozenset[ir.Var]]) ->
     return any_cell
 
 
-Values = dict[ir.Var, ir.Atom]  # what each cell in scope holds
+Values = dict[ir.Var, ir.Atom]  # the present value of each cell in scope
 
 
 class _Promoter:
@@ -180,7 +183,7 @@ class _Promoter:
         then = ir.Region((), tuple(then_body), (*then_yields, *[then_values[c] for c in different]))
         orelse = ir.Region((), tuple(else_body), (*else_yields, *[else_values[c] for c in different]))
         self.out.append(op.rebuilt((condition,), (then, orelse), (*op.outs, *outs)))
-        # Both sides may agree on a value that is not the old one: then it comes from outside of them.
+        # Both sides may end with the same new value, which is then defined outside them.
         self.values.update({c: then_values[c] for c in cells})
         self.values.update(zip(different, outs, strict=True))
 
@@ -225,10 +228,10 @@ class _Promoter:
         self.values.update(zip(cells, outs, strict=True))
 
     def evaluated_before(self, op: ir.While) -> ir.While:
-        """A loop whose condition assigns cells, as one that carries its condition's value, computed ahead of each
+        """Turns a loop whose condition assigns cells into one that carries the condition's value, computed before each
         iteration.
 
-        What the condition assigns must reach the body, and a condition region yields nothing but its truth.
+        The cells that the condition assigns must reach the body, but a condition region yields only its truth value.
         """
         first = self.copy(op.condition, op.args)
         for inner in first.body:
@@ -244,7 +247,7 @@ class _Promoter:
         return new
 
     def copy(self, condition: ir.Region, args: tuple[ir.Atom, ...]) -> ir.Region:
-        """A copy of a condition region whose parameters stand for `args`."""
+        """A copy of a condition region with `args` in place of its parameters."""
         copy, _ = clone_region(condition)
         self.env.update(zip(copy.params, args, strict=True))
         _collect(copy, self.assigned)

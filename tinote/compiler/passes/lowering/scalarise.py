@@ -1,4 +1,4 @@
-"""Takes vectors and matrices apart into their components.
+"""Scalarisation: splits vectors and matrices into their components.
 
     %p: f32[2] = load @x[%i]                        %p_0: f32 = load @x[%i][0i32]
     %q: f32[2] = mul %p, %s                         %p_1: f32 = load @x[%i][1i32]
@@ -7,9 +7,10 @@
                                                     store @y[%i][0i32], %q_0
                                                     store @y[%i][1i32], %q_1
 
-A tensor that is indexed at run time stays a tensor, and so does all that flows into it or out of it by being carried,
-yielded, selected, saved on a stack or inserted into (a web): `pack` makes it of components, `extract` reads them. A
-function that returns a tensor returns its components in row-major order; printed tensors become texts and components.
+A tensor that is indexed at run time stays a tensor, and so do all tensors of its web: those that flow into it or out of
+it as carried, yielded, selected or inserted values or on a stack. `pack` builds it from components, `extract` reads
+them. A function that returns a tensor returns its components in row-major order; printed tensors become texts and
+components.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def _variables(region: ir.Region) -> Iterator[ir.Var]:
 
 
 class _Webs:
-    """Which tensors stay tensors: sets of variables between which tensors flow; kept if one has a run-time index."""
+    """The webs of tensor variables: sets of variables between which tensors flow.
+
+    A web stays if one of its tensors has a run-time index.
+    """
 
     def __init__(self, region: ir.Region) -> None:
         self.parent: dict[ir.Var, ir.Var] = {}
@@ -93,13 +97,13 @@ class _Webs:
             self.joined(op.outs, op.results, op.adjoint.params)
             self.joined(op.inputs, op.adjoint.yields)
         elif isinstance(op, ir.Push | ir.Pop):
-            # A stack keeps its tensors whole, and so they come and go as one.
+            # A stack holds whole tensors, so they are pushed and popped as one.
             moved = op.args[1] if isinstance(op, ir.Push) else op.out
             if isinstance(moved, ir.Var) and isinstance(moved.type, Tensor):
                 self.indexed.add(moved)
 
     def stays(self, v: ir.Var) -> bool:
-        """Whether `v` is a tensor that remains one."""
+        """Whether `v` stays a tensor."""
         return self.root(v) in self.kept
 
 
@@ -115,7 +119,7 @@ def _component_indices(t: Tensor) -> list[tuple[int, ...]]:
 class _Scalariser:
     def __init__(self, webs: _Webs) -> None:
         self.webs = webs
-        #: the components of each tensor that was taken apart, in row-major order
+        #: the components of each tensor that was split, in row-major order
         self.parts: dict[ir.Var, tuple[ir.Atom, ...]] = {}
         self.env: dict[ir.Var, ir.Atom] = {}
         self.out: list[ir.Op] = []
@@ -126,13 +130,13 @@ class _Scalariser:
         return atom
 
     def apart(self, v: ir.Atom) -> bool:
-        """Whether `v` is a tensor that is taken apart."""
+        """Whether `v` is a tensor that is split."""
         return isinstance(v.type, Tensor) and isinstance(v, ir.Var) and not self.webs.stays(v)
 
     # from tensors to components and back
 
     def fresh(self, v: ir.Var) -> tuple[ir.Var, ...]:
-        """The variables that `v` becomes where it is bound."""
+        """The variables that replace `v` at its definition."""
         if not self.apart(v):
             return (v,)
         assert isinstance(v.type, Tensor)
@@ -158,7 +162,7 @@ class _Scalariser:
         return tuple(found)
 
     def flat(self, atoms: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
-        """Operands that flow whole: components where the tensor is taken apart."""
+        """Operands, each split tensor replaced by its components."""
         found: list[ir.Atom] = []
         for a in atoms:
             if type(a) is ir.Var and a in self.parts:
@@ -168,7 +172,7 @@ class _Scalariser:
         return tuple(found)
 
     def whole(self, atom: ir.Atom, near: ir.Op) -> ir.Atom:
-        """`atom` as one value: packed if it was taken apart."""
+        """`atom` as one value: packed if it was split."""
         if type(atom) is ir.Var and atom in self.parts:
             out = ir.Var(atom.type, atom.name)
             self.out.append(ir.Prim(p.pack, self.parts[atom], (out,), near.loc, near.origin))
@@ -176,7 +180,7 @@ class _Scalariser:
         return self.get(atom)
 
     def bind(self, op: ir.Op, parts: Sequence[ir.Atom]) -> None:
-        """Let the single out of `op` be made of `parts`."""
+        """Define the single result of `op` by `parts`."""
         if self.apart(op.out):
             self.parts[op.out] = tuple(parts)
         else:
@@ -326,7 +330,7 @@ def _part_name(v: ir.Var, position: tuple[int, ...]) -> str:
 
 
 def _position(t: Type, indices: tuple[ir.Atom, ...], near: ir.Op) -> int:
-    """The row-major position that literal indices name. Raises a located error for one outside of the tensor."""
+    """The row-major position of literal indices. Raises a located error if one is out of range."""
     assert isinstance(t, Tensor)
     position = 0
     for index, extent in zip(indices, t.shape, strict=True):

@@ -1,4 +1,4 @@
-"""Where a value has another form for reverse mode (`in_reverse`), takes the one that is wanted.
+"""Resolves `in_reverse`: selects the requested form of values that have another form for reverse mode.
 
 %s: f64 = in_reverse %x, %y         store @s[], %x          for values, and for forward mode
 store @s[], %s                 ->
@@ -15,7 +15,7 @@ from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 
 def select_reverse_form(fn: Function, *, reverse: bool) -> Function:
-    """`fn` without `in_reverse`. `reverse`: it is to be differentiated in reverse mode, and not once more after it."""
+    """`fn` without `in_reverse`. `reverse`: it will be differentiated in reverse mode, as the last derivative."""
     return _Choose(reverse).run(fn)
 
 

@@ -1,4 +1,5 @@
-"""Takes adjoints along a few directions apart: each becomes as many numbers, each gradient as many planes of memory.
+"""Splits adjoints along a few directions: one scalar for each direction, and one plane of memory for each direction of
+a gradient.
 
     %g: f64d2 = load @y.grad[%i]             %g: f64 = load @y.grad.0[%i]
     %r: f64d2 = cast %c                      %h: f64 = load @y.grad.1[%i]
@@ -7,9 +8,9 @@
                                              atomic add @x.grad.0[%i], %d
                                              atomic add @x.grad.1[%i], %e
 
-Many directions fill vectors of the machine by themselves; a few do so only with several iterations of a parallel loop.
-So their numbers go apart, and what makes vectors of loops finds nothing but ordinary numbers. Which gradients have
-planes is said by the buffers (`twin_of`); temporaries of the code get as many as there are directions.
+Many directions fill a vector register on their own; a few do so only together with several iterations of a parallel
+loop. So a few are split into scalars, and vectorisation sees only ordinary scalars. The buffers say which gradients
+have planes (`twin_of`); temporaries of the code get one for each direction.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tinote.ir.types import Scalar, Stack, Tangents, Tensor, Type, element_type,
 
 
 def split_directions(fn: ir.Function) -> ir.Function:
-    """`fn` with a number for each direction."""
+    """`fn` with one scalar for each direction."""
     if not any(isinstance(op, ir.Load | ir.Store | ir.Atomic) and op.buffer.planes for op in walk(fn.region)):
         return fn
     return ir.Function(fn.name, _Splitter().region(fn.region), fn.loc)
@@ -36,7 +37,7 @@ def _count(t: Type) -> int:
 
 
 def _single(t: Type) -> Type:
-    """The type of what it has along one."""
+    """The type of a value along one direction."""
     found = element_type(t)
     if not isinstance(found, Tangents):
         return t
@@ -47,7 +48,10 @@ def _single(t: Type) -> Type:
 
 
 class _Splitter:
-    """`parts`: the numbers of a variable, one for each direction; one alone for what is the same along all."""
+    """Splits directions.
+
+    `parts`: the scalars of a variable, one for each direction; a single one if it is the same along all.
+    """
 
     def __init__(self) -> None:
         self.parts: dict[ir.Var, list[ir.Atom]] = {}
@@ -59,7 +63,7 @@ class _Splitter:
         return ir.Region(params, tuple(body), self.all(region.yields))
 
     def bound(self, variables: Sequence[ir.Var]) -> tuple[ir.Var, ...]:
-        """The variables that take the place of these."""
+        """The variables that replace these."""
         found: list[ir.Var] = []
         for v in variables:
             count = _count(v.type)
@@ -72,7 +76,7 @@ class _Splitter:
         return tuple(found)
 
     def numbers(self, atom: ir.Atom) -> list[ir.Atom]:
-        """An atom along each direction; it alone if it is the same along all."""
+        """An atom along each direction; a single one if it is the same along all."""
         if isinstance(atom, ir.Var):
             return self.parts.get(atom) or [atom]
         if isinstance(atom.type, Tangents):

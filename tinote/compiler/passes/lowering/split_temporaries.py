@@ -1,12 +1,13 @@
-"""Makes a variable of each component of a vector, where the iterations of a parallel loop do not do the same to all.
+"""Scalar replacement of vector temporaries: one variable for each component, where a parallel loop updates components
+differently.
 
     for parallel %i: i32 in 0i32 .. %n:             for parallel %i: i32 in 0i32 .. %n:
       %x: f32 = load @x[%i]                           %x: f32 = load @x[%i]
       atomic max @v[][0i32], %x               ->      atomic max @v.0[], %x
       atomic add @v[][1i32], %x                       atomic add @v.1[], %x
 
-The vector is a temporary, a variable from outside of the loop. Each of the new variables is updated by one operation,
-so that each thread can have a copy of its own, which later steps give it.
+The vector is a temporary, a variable from outside the loop. Each of the new variables is updated by one operation, so
+that later passes can privatise it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
 
 def split_temporaries(fn: Function) -> Function:
-    """`fn`, in the SCALAR form, in which what a parallel loop updates is updated by one operation, if possible."""
+    """`fn`, in the SCALAR form, with temporaries split so that each is updated by one operation, where possible."""
     mixed = _mixed(fn.region)
     if not mixed:
         return fn
@@ -30,7 +31,7 @@ def split_temporaries(fn: Function) -> Function:
 
 
 def _mixed(region: Region) -> set[Buffer]:
-    """The vectors and matrices that a parallel loop updates, and not all of their components by one operation."""
+    """The vectors and matrices whose components a parallel loop updates by different operations."""
     found: set[Buffer] = set()
     for loop in region.body:
         if not isinstance(loop, For) or not loop.parallel:
@@ -50,7 +51,7 @@ def _is_of_known_component(op: MemoryOp) -> bool:
 
 
 class _Splitting(Rewriter):
-    """Sends accesses to the components' own buffers. Nothing is renamed."""
+    """Redirects accesses to the components' own buffers. Nothing is renamed."""
 
     def __init__(self, split: set[Buffer]) -> None:
         super().__init__()

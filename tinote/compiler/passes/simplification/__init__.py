@@ -1,1 +1,1 @@
-"""What any program becomes smaller or cheaper by: folding, common subexpressions, dead code."""
+"""Simplification passes: constant folding, common subexpressions, dead code, invariant code motion."""

@@ -1,11 +1,11 @@
-"""Computes the same thing once: common subexpression elimination.
+"""Common subexpression elimination.
 
     %a: f32 = mul %x, %y                            %a: f32 = mul %x, %y
     %b: f32 = mul %y, %x                      ->    %c: f32 = add %a, %a
     %c: f32 = add %a, %b
 
-A result is reused where it is in scope: in the rest of its region and in the regions inside. Primitives and extents
-only; memory is the business of `forward_stores`. A check that has been passed is not repeated.
+A result is reused where it is in scope: in the rest of its region and in the regions inside. It covers primitives and
+extents only; `forward_stores` handles memory. A check that has passed is not repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Cse(Rewriter):
     def __init__(self) -> None:
         super().__init__()
         self.known: dict[Hashable, tuple[Atom, ...]] = {}
-        #: the keys that each open region added, to be forgotten when it ends
+        #: the keys that each open region added; they are removed when it ends
         self.scopes: list[list[Hashable]] = []
 
     def enter(self, region: Region) -> None:

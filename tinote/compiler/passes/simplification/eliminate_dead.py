@@ -1,4 +1,4 @@
-"""Removes operations whose results are not used: dead code elimination.
+"""Dead code elimination: removes operations whose results are not used.
 
     %a: f32 = exp %x                                %s: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 0.0f32:
     %r: f32, %s: f32 = for %i: i32 in 0i32 .. %n      %2: f32 = add %t, %y
@@ -8,10 +8,10 @@
       yield %1, %2
     store @z[], %s
 
-Operations without effect whose outs are unused, carried values that only feed themselves, unused outs of an `if`, old
-values of atomics, and stores to temporaries that nothing reads (see `tinote.ir.prune`). A `while` stays: it might never
-end, and then nothing after it may happen. Where faults are checked, an access that may be out of range and a division
-that may be by zero leave their check behind.
+It removes operations without effects whose results are unused, carried values that only feed themselves, unused results
+of an `if`, unused old values of atomics, and stores to temporaries that are never read (see `tinote.ir.prune`). A
+`while` stays: it might not terminate, and then nothing after it may happen. Where faults are checked, an access that
+may be out of range and a division that may be by zero leave their check behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
 
 def eliminate_dead(fn: Function, *, keep_checks: bool = False) -> Function:
-    """`fn` without dead code. `keep_checks`: what may fault leaves its check, unless it is proved to be in range."""
+    """`fn` without dead code.
+
+    `keep_checks`: an operation that may fault leaves its check, unless it is proved to be in range.
+    """
     new = _without_dead(fn)
     if keep_checks and new is not fn:
         faults = [op for op in walk(fn.region) if may_fault(op)]

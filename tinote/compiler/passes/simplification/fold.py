@@ -1,4 +1,4 @@
-"""Computes what is known now: operations on literals, algebraic identities, decided branches and loops.
+"""Constant folding: operations on literals, algebraic identities, decided branches and loops.
 
     %a: i32 = add 2i32, 3i32
     %b: i32 = add %n, %a                            %c: i32 = add %n, 6i32
@@ -9,8 +9,8 @@
         store @x[%n], %c
 
 An `if` on a literal becomes its side; inside an `if` the condition is a literal; one that only chooses between two
-values becomes `select`. A loop without iterations goes, one of a single iteration becomes its body, and what a loop
-carries without changing is no longer carried. Checks that hold and extents that are known go. The algebra is in
+values becomes `select`. A loop without iterations is removed, one of a single iteration becomes its body, and unchanged
+carried values are no longer carried. Checks that hold are removed, known extents become literals. The algebra is in
 `identities`.
 """
 
@@ -27,7 +27,7 @@ from tinote.ir.types import Scalar, Tensor, Type, i32
 
 
 def fold(fn: ir.Function, fast_math: bool = False) -> ir.Function:
-    """`fn` with what is known computed. `fast_math` permits what may round differently (see `identities`)."""
+    """`fn` with constants folded. `fast_math` permits identities that may round differently (see `identities`)."""
     return _Folder(fast_math).run(fn)
 
 
@@ -46,7 +46,7 @@ class _Folder(Rewriter):
         self.emit(op)
         return out
 
-    # control flow is taken apart before it is walked
+    # control flow is simplified before it is walked
 
     def nest(self, op: ir.Op) -> None:
         if isinstance(op, ir.If):
@@ -59,7 +59,7 @@ class _Folder(Rewriter):
             super().nest(op)
 
     def inline(self, op: ir.Op, region: ir.Region) -> None:
-        """Let the operations of `region` stand in place of `op`."""
+        """Replace `op` by the operations of `region`."""
         for inner in region.body:
             self.visit(inner)
         for out, y in zip(op.outs, region.yields, strict=True):
@@ -70,7 +70,7 @@ class _Folder(Rewriter):
         negated = self.algebra.made_by(condition, p.logical_not)
         opposite = self.get(negated[0]) if negated is not None else None
         if isinstance(opposite, ir.Lit):
-            condition = ir.false if opposite.value else ir.true  # known here, and not where the negation was computed
+            condition = ir.false if opposite.value else ir.true  # known here, not where the negation was computed
         if isinstance(condition, ir.Lit):
             self.inline(op, op.then if condition.value else op.orelse)
             return
@@ -110,7 +110,7 @@ class _Folder(Rewriter):
         return region
 
     def implied(self, condition: ir.Var, value: bool) -> dict[ir.Var, bool]:
-        """What is true or false when `condition` is `value`: both sides of an `and` that holds, and the like."""
+        """The conditions implied when `condition` is `value`: both sides of an `and` that holds, and so on."""
         known: dict[ir.Var, bool] = {}
         waiting: list[tuple[ir.Atom, bool]] = [(condition, value)]
         while waiting:
@@ -171,7 +171,7 @@ class _Folder(Rewriter):
         params: tuple[tuple[ir.Var, ...], ...],
         yields: tuple[ir.Atom, ...],
     ) -> list[int]:
-        """The positions of carried values that may change; the others are replaced by what they start with."""
+        """The positions of carried values that may change; the others are replaced by their initial values."""
         kept: list[int] = []
         for k, (out, start, y) in enumerate(zip(outs, initial, yields, strict=True)):
             if y is params[-1][k] or self.get(y) == start:
@@ -200,7 +200,7 @@ class _Folder(Rewriter):
         return KEEP
 
     def emit_prim(self, op: ir.Prim) -> None:
-        """Add an application made here, simplified."""
+        """Emit a new application, simplified."""
         decision = self.prim(op)
         if decision is KEEP:
             self.out.append(op)
@@ -220,7 +220,7 @@ class _Folder(Rewriter):
             elif result.type == t:
                 return (result,)
             else:
-                break  # a scalar where its spreading over a tensor is meant
+                break  # A scalar that is broadcast over a tensor.
         if prim is op.prim and args is op.args:
             algebra.definitions[op.outs[0]] = op
             return KEEP

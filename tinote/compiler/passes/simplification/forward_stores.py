@@ -1,4 +1,4 @@
-"""Replaces loads by the values that were stored, and drops stores that are overwritten before anything reads them.
+"""Store-to-load forwarding and dead store elimination.
 
     store @x[%i], %a
     %b: f32 = load @x[%i]                           %c: f32 = load @y[%i]
@@ -7,10 +7,10 @@
     %e: f32 = mul %b, %d
     store @x[%i], %e
 
-A store makes the element known, a load too, until something may write it: a store to the same buffer, unless the
-indices differ for sure, or to one that may share its memory. Entering a loop forgets what the loop writes; a parallel
-one is a barrier for it. A store is dropped when the element holds that value already, or when the same region
-overwrites it before anybody could look.
+After a store or a load the element is known until it may be written: by a store to the same buffer, unless the indices
+certainly differ, or to an aliasing one. Entering a loop forgets the elements that the loop may write; a parallel loop
+is a barrier for them. A store is dropped when the element already holds that value, or when the same region overwrites
+it before any read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
 #: Whether the index is a byte offset into a flat view, and the index.
 Index = tuple[bool, tuple[ir.Atom, ...]]
-#: What memory holds, by buffer and index.
+#: Known memory contents, by buffer and index.
 Contents = dict[ir.Buffer, dict[Index, ir.Atom]]
 
-#: Elements of one buffer that are remembered, so that long straight code stays linear. Chosen, not measured.
+#: Known elements per buffer, at most, so that long straight-line code is processed in linear time. Chosen, not
+#: measured.
 _MAX_REMEMBERED = 48
 
 
@@ -53,7 +54,7 @@ class _Forwarder(Rewriter):
         self.writes: dict[ir.Op, frozenset[ir.Buffer]] = {}
 
     def meeting(self, root: ir.Buffer, known: Collection[ir.Buffer]) -> list[ir.Buffer]:
-        """Those of the roots `known` that may share memory with another one."""
+        """The roots in `known` that may alias another one."""
         if root.kind is ir.BufferKind.ARRAY:
             return [other for other in known if buffers_may_meet(other, root)]
         arrays = [other for other in self.shared if other in known] if root.kind is ir.BufferKind.FIELD else []
@@ -68,7 +69,7 @@ class _Forwarder(Rewriter):
         return indices_differ(a[1], b[1], self.definitions, buffer.dtype.size if a[0] else 1)
 
     def forget(self, buffer: ir.Buffer, index: Index | None = None) -> None:
-        """Forget what a write to `buffer` may change; to all of it, or at one index."""
+        """Forget the elements that a write to `buffer` may change: all of them, or those at one index."""
         root = root_of(buffer)
         for other in self.meeting(root, self.known):
             if index is None or other is not root:
@@ -124,7 +125,7 @@ class _Forwarder(Rewriter):
             super().nest(op)
 
     def branch(self, op: ir.If) -> None:
-        """Afterwards memory holds what both sides leave the same."""
+        """Walk both sides; afterwards only elements on which both agree are known."""
         then = self.region(op.then)
         after_then = self.ended
         orelse = self.region(op.orelse)
@@ -177,7 +178,7 @@ def _without_overwritten(body: list[ir.Op], forwarder: _Forwarder) -> list[ir.Op
             if isinstance(op, ir.Load | ir.Atomic):
                 _uncover(covered, op, forwarder, compare=True)
             elif isinstance(op, ir.Check | ir.While | ir.Task):
-                covered.clear()  # here the launch may end, and then what was stored stays
+                covered.clear()  # The launch may stop here, and then the stores remain visible.
             elif op.regions:
                 for inner in (i for r in op.regions for i in walk(r)):
                     if isinstance(inner, ir.Load | ir.Atomic):
@@ -192,7 +193,10 @@ def _without_overwritten(body: list[ir.Op], forwarder: _Forwarder) -> list[ir.Op
 def _uncover(
     covered: dict[ir.Buffer, dict[Index, None]], op: ir.MemoryOp, forwarder: _Forwarder, *, compare: bool
 ) -> None:
-    """Take out what `op` reads. Unless `compare`, indices are not: they are bound elsewhere."""
+    """Remove the elements that `op` reads.
+
+    Indices are compared only with `compare`; otherwise they are bound elsewhere.
+    """
     root = root_of(op.buffer)
     for buffer in forwarder.meeting(root, covered):
         if compare and buffer is root:

@@ -1,4 +1,4 @@
-"""Moves out of loops what every iteration computes alike.
+"""Loop-invariant code motion.
 
     for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
       for %j: i32 in 0i32 .. %n:                      %a: f32 = load @x[%i]
@@ -6,10 +6,10 @@
         %b: f32 = mul %a, 2.0f32              ->      for %j: i32 in 0i32 .. %n:
         store @y[%j], %b                                store @y[%j], %b
 
-What is hoisted out of a loop without an iteration runs all the same, so only what cannot fault moves: primitives,
-except integer division unless by a literal other than zero; loads from buffers that the loop does not write, if the
-index is in range for sure, or if the loop surely has an iteration and nothing before the load may stop it. Nothing
-leaves an outermost parallel loop: its iterations would have to fetch it from memory.
+Hoisted code runs even if the loop has no iterations, so only operations that cannot fault are hoisted: primitives,
+except integer division unless by a nonzero literal; and loads from buffers that the loop does not write, if the index
+is certainly in range, or if the loop certainly has an iteration and nothing before the load may stop it. Nothing leaves
+an outermost parallel loop: its iterations would have to load the value from memory.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tinote.ir.types import Tensor, is_integer
 
 
 def hoist_invariants(fn: ir.Function) -> ir.Function:
-    """`fn` with what does not change in a loop computed before it."""
+    """`fn` with loop invariants computed before their loops."""
     return _Hoister(fn).run(fn)
 
 
 class _Hoister(Rewriter):
-    """Inner loops first, so that what leaves one may leave the next."""
+    """Hoists from inner loops first, so that code may move out of several loops."""
 
     def __init__(self, fn: ir.Function) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _Hoister(Rewriter):
         return op.outs
 
     def split(self, loop: ir.Op, region: ir.Region, written: set[ir.Buffer], surely: bool) -> list[ir.Op]:
-        """Emit what may be hoisted out of a region of `loop`, and give what stays."""
+        """Emit the operations that may be hoisted out of a region of `loop`, and return the rest."""
         bound: set[ir.Var] = set(region.params)
         kept: list[ir.Op] = []
         for op in region.body:
@@ -98,8 +98,10 @@ class _Hoister(Rewriter):
         return False
 
     def surely_in_range(self, op: ir.Load, loop: ir.Op) -> bool:
-        """Whether the index is in range for certain before the loop, even if it has no iteration. Nothing is renamed,
-        so operations are analysed as they were."""
+        """Whether the index is in range for certain before the loop, even if it has no iteration.
+
+        Nothing is renamed, so the old operations can be analysed.
+        """
         if op.buffer.flat is not None:
             return False
         if all(isinstance(i, ir.Lit) for i in op.index):
@@ -117,7 +119,7 @@ def _written(loop: ir.Op) -> set[ir.Buffer]:
 
 
 def _may_stop(op: ir.Op) -> bool:
-    """Whether what follows `op` may never happen: a check fails in it, or it does not end."""
+    """Whether `op` may prevent the execution of operations after it: by a failing check or an endless loop."""
     if isinstance(op, ir.Check | ir.While):
         return True
     return any(isinstance(inner, ir.Check | ir.While) for r in op.regions for inner in walk(r))

@@ -1,12 +1,13 @@
-"""The algebra that folding uses: for each primitive, what an application of it is equal to.
+"""Algebraic identities for constant folding, by primitive.
 
     add %x, 0i32 -> %x                        mul %x, 1.0f32 -> %x            not (eq %a, %b) -> ne %a, %b
     add (add %x, 1i32), 2i32 -> add %x, 3i32  sub %i, %i -> 0i32 (integers)   cast to i32 (cast to i64 %i) -> %i
     select %c, true, false -> %c              neg (neg %x) -> %x              extract (pack %a, %b), 1i32 -> %b
 
-Only what holds for every value, bit for bit: integers wrap; floats keep signed zeros, infinities and NaNs (payloads
-aside). `fast_math` adds what holds for real numbers but may round differently or lose the sign of a zero; never what is
-wrong for infinities and NaNs (so `x * 0.0` and `x - x` stay), nor what makes one out of finite numbers.
+Each identity holds for every value, bit for bit: integers wrap; floats keep signed zeros, infinities and NaNs (except
+for payloads). `fast_math` adds identities of real numbers that may round differently or lose the sign of a zero, but
+none that is wrong for infinities and NaNs (so `x * 0.0` and `x - x` stay), and none that makes infinities or NaNs from
+finite numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tinote.ir.nodes import Atom, Lit, Prim, Var, false, true
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, Tensor, Type, element_type, is_integer, u1
 
-#: A primitive and its operands, to be computed in place of another.
+#: A primitive and its operands that replace another application.
 Application = tuple[Primitive, tuple[Atom, ...]]
 Result = Atom | Application | None
 
@@ -28,7 +29,8 @@ _NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.
 
 
 class Algebra:
-    """Knows the definitions seen so far; `emit` adds an operation before the one that is being simplified."""
+    """Simplifies applications with the definitions seen so far; `emit` adds an operation before the one being
+    simplified."""
 
     def __init__(self, fast_math: bool, emit: Callable[[Primitive, tuple[Atom, ...], Type], Var]) -> None:
         self.fast_math = fast_math
@@ -36,7 +38,8 @@ class Algebra:
         self.definitions: dict[Var, Prim] = {}
 
     def simplify(self, prim: Primitive, args: tuple[Atom, ...], t: Type) -> Result:
-        """What `prim` on `args`, of type `t`, equals: an atom, another application, or None when nothing is known."""
+        """The simplified form of `prim` on `args`, of type `t`: an atom, another application, or None if there is
+        none."""
         if type(args[0]) is Lit:
             if (
                 prim not in (p.pack, p.extract, p.insert)
@@ -51,7 +54,7 @@ class Algebra:
         return rule(self, args, t) if rule is not None else None
 
     def made_by(self, atom: Atom, prim: Primitive) -> tuple[Atom, ...] | None:
-        """The operands of the application of `prim` that `atom` is, if it is one."""
+        """The operands of `atom` if it is an application of `prim`."""
         op = self.definitions.get(atom) if type(atom) is Var else None
         return op.args if op is not None and op.prim is prim else None
 
@@ -60,7 +63,7 @@ def _evaluated(prim: Primitive, args: tuple[Atom, ...], t: Scalar) -> Lit | None
     try:
         return Lit(prim.evaluate(t, *[a.value for a in args if isinstance(a, Lit)]), t)
     except (ArithmeticError, ValueError):
-        return None  # a division by zero: its check speaks when the program runs
+        return None  # A division by zero is reported by its check at run time.
 
 
 def _is(atom: Atom, value: float) -> bool:
@@ -86,7 +89,7 @@ def _combined(prim: Primitive, a: Atom, b: Atom, t: Type) -> Lit:
 
 
 def _term(prim: Primitive, a: Atom, b: Atom, t: Type) -> Lit | None:
-    """Two terms in one, unless they overflow together where they would not one after the other."""
+    """Combines two literal terms, unless their sum overflows where adding one after the other would not."""
     found = _combined(prim, a, b, t)
     return found if math.isfinite(found.value) else None
 
@@ -159,7 +162,8 @@ def _mul(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     if type(y) is Lit and (whole or c.fast_math):
         if (inner := c.made_by(x, p.mul)) is not None and type(inner[1]) is Lit:
             product = _combined(p.mul, inner[1], y, t)
-            # Two factors that overflow, vanish or lose digits together would lose what they do one after the other.
+            # The product of the two factors must not overflow or underflow where multiplying one after the other would
+            # not.
             if whole or element_type(t).smallest_normal <= abs(product.value) < math.inf:
                 return p.mul, (inner[0], product)
     return None
@@ -322,7 +326,7 @@ def _select(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
 
 
 def _keeps_values(a: Scalar, b: Scalar) -> bool:
-    """Whether every value of `a` is one of `b`."""
+    """Whether type `b` represents every value of type `a`."""
     if a is b:
         return True
     if b is u1:
@@ -354,7 +358,7 @@ def _cast(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
 
 
 def _flat_index(t: Type, indices: tuple[Atom, ...]) -> int | None:
-    """The row-major position that literal indices inside the tensor name."""
+    """The row-major position of literal indices that are in range."""
     assert isinstance(t, Tensor)
     position = 0
     for index, extent in zip(indices, t.shape, strict=True):

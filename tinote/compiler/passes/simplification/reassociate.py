@@ -1,4 +1,4 @@
-"""Rearranges float arithmetic for speed under fast maths, where no number on the way leaves the range of its type.
+"""Reassociates float arithmetic for speed under fast maths, without intermediate overflow or underflow.
 
     %r: f32 = sqrt %d                    (%d at least 0.001)     %r: f32 = sqrt %d
     %c: f32 = mul %r, %r                                         %i: f32 = div 1.0f32, %r
@@ -7,27 +7,27 @@
     %b: f32 = div %y, %q                                         %a: f32 = mul %x, %k
                                                                  %b: f32 = mul %y, %k
 
-LLVM, if allowed to reassociate products and to take reciprocals, does so anywhere: partial products and reciprocals
-then overflow or vanish where what the program computes does not. Here every value that stays is the real number that it
-was, rounded in another place, and what is new on the way is in range, often because of what `ir/magnitudes` proves:
+LLVM, if allowed to reassociate products and to use reciprocals, does so anywhere: partial products and reciprocals may
+overflow or underflow where the program's own values do not. Here every remaining value is the same real number, rounded
+at another place, and new intermediate values are in range, often proved by `ir/magnitudes`:
 
-* a division by a literal, by a root, or by what is certainly normal becomes a product with the reciprocal, where
+* a division by a literal, by a root, or by a value that is certainly normal becomes a product with the reciprocal,
+where
   several divisions share it or a loop need not repeat it; the reciprocal of a product of roots is a product of theirs,
   since machines estimate these;
-* a division by what a loop does not change, or by what at least three divide by, becomes two products: with a
+* a division by a loop invariant, or by a divisor that at least three divisions share, becomes two products: with a
   reciprocal of the divisor, scaled if it is denormal, and with the scale;
 * a division by a power of a root becomes products with the reciprocal root one after the other, each of which lies
   between the dividend and the quotient;
-* (x·a)·a becomes x·(a·a) if a·a is in range; literals meet each other, (a·(b·c))·d as (a·b)·(c·d), if a·b lies
-  between the two products that there were, up to a factor of four;
+* (x·a)·a becomes x·(a·a) if a·a is in range; literals are combined, (a·(b·c))·d as (a·b)·(c·d), if a·b lies between the
+two original products, up to a factor of four;
 * x·c + y·c becomes (x + y)·c for a literal c not less than 1;
 * a root that is only compared with a literal is not taken: its operand is compared with the literal's square;
-* in a sum, two terms that other sums have, too, are added first, and products last, each by one instruction with its
-  multiplication. This alone may go through numbers that the program did not: it takes the sum of the absolute values to
-  be finite.
+* in a sum, two terms that other sums share are added first, and products last, each as one fused multiply-add. Only
+this may have new intermediate values out of range: it assumes that the sum of the absolute values is finite.
 
-What is within a factor of four of the largest number has a denormal reciprocal, which loses up to two digits. So may
-what takes part in a product that is within a factor of four of the least normal number.
+A number within a factor of four of the largest one has a denormal reciprocal, which loses up to two binary digits. The
+same may happen to factors of a product within a factor of four of the least normal number.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _DIVISIONS = (p.div, p.raw_div)
 _SUMS = (p.add, p.sub)
 _BELOW = (p.lt, p.le)
 _ORDERINGS = (*_BELOW, p.gt, p.ge)
-#: Terms of a sum, and factors of a divisor, that are looked at together. Chosen, not measured.
+#: Terms of a sum, and factors of a divisor, that are considered together. Chosen, not measured.
 _MAX_TERMS = 8
-#: Additions after each other that are looked at together. Chosen, not measured.
+#: Depth of nested additions that are considered together. Chosen, not measured.
 _MAX_DEPTH = 4
-#: Divisions by the same from which on a reciprocal is worth it that has to be scaled. Chosen, not measured.
+#: Least number of divisions by the same divisor for which a scaled reciprocal pays. Chosen, not measured.
 _MIN_SHARERS = 3
 #: Exponents below that of the least normal number which cost two digits at most.
 _MAX_EXPONENT_LOSS = 2
@@ -73,17 +73,17 @@ def reassociate(fn: ir.Function) -> ir.Function:
 
 
 class _Divisions:
-    """Where a reciprocal is worth its multiplication."""
+    """Finds divisions where a reciprocal pays."""
 
     def __init__(self, fn: ir.Function) -> None:
-        #: for the result of each division by a variable, how many divide by the same where the first one is in scope
+        #: for each division by a variable, the number of divisions by the same divisor where the first one is in scope
         self._sharing: dict[ir.Var, list[ir.Var]] = {}
-        #: results of divisions in a loop by what the loop does not change
+        #: results of divisions by loop invariants
         self.invariant: set[ir.Var] = set()
         self._level: dict[ir.Var, int] = {}
         #: the buffers that each open loop writes
         self._written: list[set[ir.Buffer]] = []
-        #: the results of the divisions by each variable, the first of which is in an open region
+        #: the results of the divisions by each variable; the first is in an open region
         self._open: dict[ir.Var, list[ir.Var]] = {}
         self._region(fn.region)
 
@@ -150,13 +150,13 @@ class _Divisions:
 
 
 class _Rearranger(Rewriter):
-    """What is replaced stays as dead code: `uses` counts without it."""
+    """Base of the rewriters. Replaced operations stay as dead code, which `uses` does not count."""
 
     def __init__(self, uses: dict[ir.Var, int]) -> None:
         super().__init__()
         self.uses = uses
         self.definitions: dict[ir.Var, ir.Prim] = {}
-        #: the variables that are bound in the regions that are open, one set each
+        #: the variables defined in each open region
         self.bound: list[set[ir.Var]] = []
 
     def enter(self, region: ir.Region) -> None:
@@ -166,7 +166,7 @@ class _Rearranger(Rewriter):
         self.bound.pop()
 
     def cheaper(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
-        """What stands for an operation from here on. `t`: the type of its result, or of what it compares."""
+        """The cheaper replacement of an operation. `t`: the type of its result, or of the compared values."""
         raise NotImplementedError
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
@@ -183,7 +183,7 @@ class _Rearranger(Rewriter):
         return (found,)
 
     def note(self, op: ir.Prim) -> None:
-        """Take in an operation that is part of the new function."""
+        """Record an operation of the new function."""
         self.definitions[op.outs[0]] = op
         self.bound[-1].add(op.outs[0])
 
@@ -199,7 +199,7 @@ class _Rearranger(Rewriter):
         return out
 
     def retire(self, op: ir.Prim) -> None:
-        """Take back the uses of an operation that goes, and of those that nothing else needs."""
+        """Remove the uses by an operation that is replaced, and by its operands that become dead."""
         waiting = [op]
         while waiting:
             for a in waiting.pop().args:
@@ -209,7 +209,7 @@ class _Rearranger(Rewriter):
                         waiting.append(made)
 
     def inner(self, atom: ir.Atom) -> ir.Prim | None:
-        """The operation that computes `atom` for a single use, in the region at hand."""
+        """The operation that defines `atom`, if it is in the open region and has a single use."""
         if type(atom) is not ir.Var or self.uses.get(atom) != 1 or atom not in self.bound[-1]:
             return None
         return self.definitions[atom]
@@ -232,7 +232,7 @@ class _Products(_Rearranger):
         super().__init__(uses)
         self._fn = fn
         self.magnitudes = Magnitudes(self.definitions)
-        #: for each variable in scope of whose root or reciprocal root is known, that operation
+        #: the operation that computes the root or reciprocal root of each variable in scope, if there is one
         self.roots: dict[ir.Var, ir.Prim] = {}
         self.roots_added: list[list[ir.Var]] = []
 
@@ -305,14 +305,14 @@ class _Products(_Rearranger):
         return None
 
     def has_reciprocal(self, y: ir.Var, t: Scalar) -> bool:
-        """Whether a number is zero, or such that 1/y does not overflow."""
+        """Whether a number is zero, or its reciprocal 1/y does not overflow."""
         made = self.definitions.get(y)
         if made is not None and (made.prim is p.sqrt or (made.prim is p.cast and is_whole(made.args[0].type))):
             return True
         return self.magnitudes.of(y)[0] >= least_exponent(t)
 
     def is_rooted(self, y: ir.Atom, t: Scalar, left: int) -> int:
-        """Whether 1/y is best made of reciprocals of roots: how many factors `y` has if so, else 0."""
+        """The number of factors of `y` if 1/y is best computed from reciprocals of roots, else 0."""
         if left <= 0 or self.magnitudes.of(y)[0] < least_exponent(t):
             return 0
         if type(y) is ir.Lit:
@@ -446,7 +446,7 @@ class _Sums(_Rearranger):
         """
         left, right = op.args
         if left in self.carried or right in self.carried:
-            return None  # what a loop carries waits for one addition only
+            return None  # A carried value waits for one addition only.
         if (common := self.common_factor(op)) is not None:
             x, y, factor = common
             return self.new(op, p.mul, self.new(op, op.prim, x, y), factor)
@@ -460,7 +460,7 @@ class _Sums(_Rearranger):
         if not shared and (not products or len(products) - (not others) <= fused):
             return None
         for term in shared:
-            others.remove(term)  # once: a sum may have it twice
+            others.remove(term)  # A sum counts a pair once.
         order = [*shared, *others, *products]
         first = next((term for term in order if not term[0]), None)
         if first is None:
@@ -500,7 +500,7 @@ class _Sums(_Rearranger):
         return (x, y, c) if type(c) is ir.Lit and c == d and abs(c.value) >= 1 else None
 
     def look_around(self, fn: ir.Function) -> None:
-        """Fill `carried` and `pairs`: each sum of more than two terms counts once."""
+        """Fill `carried` and `pairs`; each sum of more than two terms counts once."""
 
         def region(r: ir.Region) -> None:
             self.enter(r)
@@ -535,8 +535,8 @@ class _Sums(_Rearranger):
         self.definitions.clear()
 
     def collect(self, op: ir.Prim, negative: bool, terms: Terms, left: int) -> int:
-        """Add the terms of a sum to `terms`, each with whether it is subtracted. Gives how many of its additions have a
-        product to go with. `left`: how far down it looks.
+        """Add the terms of a sum to `terms`, each with whether it is subtracted. Returns how many of its additions can
+        be fused with a product. `left`: the remaining depth.
         """
         fused, deeper = False, 0
         for position, a in enumerate(op.args):

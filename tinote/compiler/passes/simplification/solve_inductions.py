@@ -1,5 +1,5 @@
-"""Replaces integers that a loop changes by the same amount in each iteration, or by one that grows evenly, by what they
-are in terms of its index.
+"""Induction variable elimination: replaces integers whose step per iteration is constant or linear by closed forms in
+the loop's index.
 
     %q: i32 = for %j: i32 in 0i32 .. %n             for %j: i32 in 0i32 .. %n:
         carrying %p: i32 = %a:                        %t: i32 = mul %j, 3i32
@@ -10,10 +10,10 @@ are in terms of its index.
                                                     %u: i32 = mul %m, 3i32
                                                     %q: i32 = add %a, %u
 
-So the iterations need nothing of each other: indices are sums for the access analysis, which proves them in range or
-lets their checks be hoisted, vectors of iterations can be made, and a reverse sweep stores no indices. Integers wrap,
-and the closed form wraps to the same number; where a step is itself such an integer, or the index, half of t (t - 1) is
-computed in u64, which has room for it.
+Iterations then do not depend on each other: the access analysis sees affine indices, proves them in range or hoists
+their checks, the loop can be vectorised, and a reverse sweep stores no indices. Integers wrap, and the closed form
+wraps to the same number; where a step is itself such an integer, or the index, t (t - 1) / 2 is computed in u64, where
+it does not overflow.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _MAX_ADDITIONS = 16
 
 
 def solve_inductions(fn: ir.Function) -> ir.Function:
-    """`fn` with the integers that loops change evenly in closed form."""
+    """`fn` with induction variables in closed form."""
     return _Solver().run(fn)
 
 
 class _Line:
-    """What a value is in iteration t: the sum of `parts` (with their signs), and t times the sum of `slopes`."""
+    """A value as a linear function of the iteration t: the sum of `parts` (with their signs) plus t times the sum of
+    `slopes`."""
 
     def __init__(self, parts: list[tuple[int, ir.Atom]], slopes: list[tuple[int, ir.Atom]]) -> None:
         self.parts = parts
@@ -45,7 +46,7 @@ class _Line:
 
 
 class _Solver(Rewriter):
-    """Inner loops first; an outer one that carries what an inner one did finds its closed form."""
+    """Solves inner loops first, so that an outer loop sees their closed forms."""
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not isinstance(op, ir.For) or not op.outs or op.index.type not in (i32, u32, i64):
@@ -70,13 +71,13 @@ class _Loop:
         self.op = op
         self.bound = bound_in(op.body)
         self.made = {inner.outs[0]: inner for inner in op.body.body if isinstance(inner, ir.Prim)}
-        #: the carried integers that are solved: what each is added in iteration t
+        #: the solved carried integers: the step of each in iteration t
         self.steps: dict[ir.Var, _Line] = {}
 
     def solved(self) -> Decision | Sequence[ir.Atom]:
         op = self.op
         carried = list(zip(op.carried, op.body.yields, strict=True))
-        for even in (True, False):  # a step may be what is solved in the first round
+        for even in (True, False):  # The first round may solve the step of a value of the second.
             for param, result in carried:
                 if _is_number(param) and param not in self.steps:
                     step = self.step(param, result)
@@ -88,7 +89,7 @@ class _Loop:
         return self.rewritten()
 
     def step(self, param: ir.Var, result: ir.Atom) -> list[tuple[int, ir.Atom]] | None:
-        """What is added to a carried integer in an iteration, as a list of numbers with their signs."""
+        """The step of a carried integer per iteration, as a list of numbers with their signs."""
         found: list[tuple[int, ir.Atom]] = []
         waiting = [(1, result)]
         itself = 0
@@ -106,7 +107,7 @@ class _Loop:
         return None
 
     def line(self, step: list[tuple[int, ir.Atom]], even: bool) -> _Line | None:
-        """A step as a line in t; with `even` only one that is the same in all iterations."""
+        """A step as a linear function of t; with `even`, only a constant one."""
         line = _Line([], [])
         for sign, atom in step:
             if isinstance(atom, ir.Lit) or atom not in self.bound:

@@ -1,1 +1,1 @@
-"""What several iterations add to the same element: atomic updates, reductions, private copies."""
+"""Passes for atomic updates: reductions, private copies, and updates that need not be atomic."""

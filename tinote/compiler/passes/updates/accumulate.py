@@ -1,4 +1,4 @@
-"""Turns atomic updates of an element that a loop does not change into an accumulator that the loop carries.
+"""Turns atomic updates of a loop-invariant element into an accumulator that the loop carries.
 
     for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
       for parallel %j: i32 in 0i32 .. 64i32:          %t: f32 = for %j: i32 in 0i32 .. 64i32 carrying %s: f32 = 0.0f32:
@@ -7,19 +7,19 @@
                                                         yield %u
                                                       atomic add @g[%i], %t
 
-Inner loops first, so that a sum climbs out of a whole nest; not out of the outermost parallel loop, which threads
-share (that is privatisation's). A parallel loop that comes to carry a value becomes a serial one. Nobody in the loop
-may read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
+Inner loops come first, so that a sum moves out of a whole nest, but not out of the outermost parallel loop, which
+threads share (privatisation handles that one). A parallel loop with an accumulator becomes serial. The loop may not
+read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
 neutral element when it is not taken.
 
-The update moves after the loop, where it would happen even if none happened inside. To add nothing is harmless if the
-element exists; otherwise it happens under a condition.
+The update moves after the loop, where it would happen even if none happened inside. Adding the neutral element is
+harmless if the element exists; otherwise the update is guarded.
 
-Where what all iterations of the outermost loop share is reduced anyway, by the workgroups of a GPU, an inner parallel
-loop that does nothing else stays one: there may be as many invocations as pairs of iterations.
+Where workgroups of a GPU reduce updates of elements that all iterations of the outermost loop share, an inner parallel
+loop without other updates stays parallel, since each pair of iterations may be an invocation.
 
-Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`,
-and products of floats stay as they are.
+Sums of floats are reassociated. In a parallel loop their order is unspecified anyway; in a serial one this requires
+`fast_math`, and products of floats keep their order.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from tinote.ir.types import u1
 
 
 def accumulate(fn: ir.Function, fast_math: bool = False, *, reduces: bool = False) -> ir.Function:
-    """`fn` with updates of elements that a loop does not change done once, after the loop. `reduces`: updates of what
-    all iterations share are put together later.
+    """`fn` with updates of loop-invariant elements made once, after the loop. `reduces`: updates of elements that all
+    iterations share are reduced later.
     """
     return _Accumulator(Accesses(fn), fast_math, reduces).run(fn)
 
 
 class _Element(NamedTuple):
-    """What is updated, and how. Literals compare by their bits and variables by identity."""
+    """An updated element and its operation. Literals compare by their bits and variables by identity."""
 
     buffer: ir.Buffer
     prim: Primitive
@@ -53,7 +53,10 @@ class _Element(NamedTuple):
 
 
 class _Sum:
-    """An element's accumulator in one loop. `guarded`: its update must not happen unless one did inside of the loop."""
+    """An element's accumulator in one loop.
+
+    `guarded`: its update must not happen unless one happened inside the loop.
+    """
 
     def __init__(self, first: ir.Atomic, conditional: bool, guarded: bool) -> None:
         self.first = first
@@ -77,7 +80,7 @@ class _Accumulator(Rewriter):
         self.reduces = reduces
         #: the loops around, as they were before
         self.around: list[ir.Op] = []
-        #: updates that were moved out of loops, and one that each stands for
+        #: updates moved out of loops, each with an original one
         self.moved: dict[ir.Op, ir.Atomic] = {}
 
     def nest(self, op: ir.Op) -> None:
@@ -89,7 +92,7 @@ class _Accumulator(Rewriter):
             self.around.pop()
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
-        # This loop itself counts as around.
+        # The loop itself counts as enclosing.
         if not isinstance(op, _LOOPS) or (isinstance(op, ir.For) and op.parallel and len(self.around) == 1):
             return KEEP
         sums = self.sums(op)
@@ -98,7 +101,7 @@ class _Accumulator(Rewriter):
         self.rewrite(op, sums)
         return op.outs
 
-    # what can be accumulated
+    # legality
 
     def sums(self, loop: ir.For | ir.While) -> dict[_Element, _Sum]:
         body = loop.regions[-1]
@@ -114,7 +117,7 @@ class _Accumulator(Rewriter):
             element = _Element(op.buffer, op.prim, op.index)
             known = sums.get(element)
             if known is not None:
-                # One update that always happens makes certain that one did.
+                # One unconditional update is enough.
                 known.conditional = known.conditional and conditional
             elif self.fits(op, loop, bound) and not any(self.disturbs(other, op) for other in accesses):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
@@ -148,7 +151,7 @@ class _Accumulator(Rewriter):
         return unordered or any_order
 
     def disturbs(self, other: ir.MemoryOp, update: ir.Atomic) -> bool:
-        """Whether it would be noticed that the update comes later than before this access."""
+        """Whether moving the update past this access changes the result."""
         if not buffers_may_meet(other.buffer, update.buffer):
             return False
         same_kind = isinstance(other, ir.Atomic) and other.prim is update.prim and not other.outs
@@ -272,7 +275,7 @@ def _surely_iterates(loop: ir.For | ir.While) -> bool:
 
 
 def _updates(region: ir.Region, conditional: bool) -> Iterable[tuple[ir.Atomic, bool]]:
-    """The updates in a region but not in its loops whose old value nobody asks for, and whether each is in an `if`."""
+    """The updates in a region, outside its loops, whose old value is unused, and whether each is in an `if`."""
     for op in region.body:
         if isinstance(op, ir.Atomic) and not op.outs and op.prim in p.ATOMICS:
             yield op, conditional

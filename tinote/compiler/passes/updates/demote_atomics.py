@@ -1,4 +1,4 @@
-"""Makes plain those atomic updates that no other thread can meet.
+"""Demotes atomic updates to plain ones where no other thread can access the element.
 
     task parallel %i: i32 in 0i32 .. 64i32:         task parallel %i: i32 in 0i32 .. 64i32:
       private add @U.private of @U                    private add @U.private of @U
@@ -7,9 +7,9 @@
       atomic add @U.private[], %a                     atomic plain add @U.private[], %a
       atomic add @h[%k], %a                           atomic add @h[%k], %a
 
-A serial task has no other threads, and a private copy belongs to one; where launches run on one thread, all tasks are
-like that. In a parallel task an element belongs to one iteration, and so to one thread, if no access of another
-iteration may meet it.
+A serial task runs on one thread, and a private copy belongs to one; where launches run on one thread, this holds for
+all tasks. In a parallel task an element belongs to one iteration, and so to one thread, if no other iteration may
+access it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _element(access: Access) -> _Element:
 
 
 def demote_atomics(fn: Function, *, one_thread: bool = False) -> Function:
-    """`fn` with every atomic update plain that only one thread can reach. `one_thread`: launches have no other."""
+    """`fn` with plain updates of elements that only one thread can access. `one_thread`: launches run on one thread."""
     return _Demoter(Accesses(fn), one_thread).run(fn)
 
 
@@ -40,7 +40,7 @@ class _Demoter(Rewriter):
         self.accesses = accesses
         self.one_thread = one_thread
         self.loop: Loop | None = None
-        #: The elements that are accessed, one access each, without what is known there.
+        #: The accessed elements, one access each, without the facts known there.
         self.places = Touched(())
         self.apart: dict[_Element, bool] = {}
 
@@ -62,7 +62,7 @@ class _Demoter(Rewriter):
         return plain.outs
 
     def alone(self, op: Atomic) -> bool:
-        """Whether no other thread of the task reaches the element."""
+        """Whether no other thread of the task can access the element."""
         loop = self.loop
         if self.one_thread or loop is None or op.buffer.kind is BufferKind.PRIVATE:
             return True
@@ -74,5 +74,5 @@ class _Demoter(Rewriter):
         return self.apart[place] or not self.meets_any(here, self.accesses.near(here, loop), loop)
 
     def meets_any(self, here: Access, others: Iterable[Access], loop: Loop) -> bool:
-        """Whether another iteration may touch in one of `others` what `here` touches."""
+        """Whether another iteration may access the element of `here` by one of `others`."""
         return any(self.accesses.may_meet_across(here, other, loop) for other in others)

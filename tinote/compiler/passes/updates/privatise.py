@@ -1,16 +1,16 @@
-"""Gives each thread its own copy of a small buffer that all threads accumulate into.
+"""Privatisation: gives each thread its own copy of a small buffer that all threads accumulate into.
 
     task parallel %i: i32 in 0i32 .. %n:            task parallel %i: i32 in 0i32 .. %n:
       %a: f32 = load @x[%i]                           private add @U.private of @U
       atomic add @U[], %a                     ->      %a: f32 = load @x[%i]
                                                       atomic add @U.private[], %a
 
-A copy starts at the neutral element and is merged into its buffer when the task ends. That needs a buffer that the task
-touches in no other way, and it pays only if there are many more updates than elements; a buffer of which each iteration
-updates its own elements needs no copy at all.
+A copy starts at the neutral element and is merged into its buffer when the task ends. That requires that the task
+accesses the buffer in no other way, and it pays only if there are many more updates than elements. If each iteration
+updates its own elements, no copy is needed.
 
-The length of an array is known at launch only. Then the task is there twice, once with copies and once without, and a
-serial task before them decides for which of the two there is anything to do.
+The length of an array is known only at launch. The task then has two versions, with copies and without, and a serial
+task before them decides which version runs.
 
     task parallel %i: i32 in 0i32 .. %n:            task serial:
       %k: i32 = load @label[%i]                       … are there few elements, and many more updates? …
@@ -41,28 +41,30 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, clone_region, same
 from tinote.ir.types import Scalar, i32, i64, u1
 from tinote.remarks import Remark, Report, unread
 
-#: Bytes that the copies of one task may take for each thread: about what a core's own cache holds. Chosen, not
+#: Bytes that the copies of one task may take per thread: about the size of a core's own cache. Chosen, not
 #: measured.
 _MAX_COPY_BYTES = 1024 * 1024
 #: The same where it is not known how many updates there are, so that copies cost little if there are few. Chosen, not
 #: measured.
 _MAX_COPY_BYTES_WITHOUT_COUNT = 64 * 1024
-#: Merging must be cheap beside the updates: how many there must be for each element, counted over all threads. An
+#: Merging must be cheap compared with the updates: least number of updates per element, counted over all threads. An
 #: element is set, read and added by each thread, at once with the others: about 1 ns, however many threads there are.
 #: An atomic update takes 5 to 15 ns, divided by the number of threads. On two threads a quarter is enough; 2 is
 #: for many.
 _MIN_UPDATES_PER_ELEMENT = 2
-#: Numbers for which the copy of a target has room whose length is known at launch only. Chosen, not measured.
+#: Capacity, in numbers, of the copy of a target whose length is known only at launch. Chosen, not measured.
 _MAX_NUMBERS = 1 << 13
-#: Operations of a task that is there twice because of such targets. Chosen, not measured.
+#: Operations of a task that has two versions because of such targets, at most. Chosen, not measured.
 _MAX_OPERATIONS_TWICE = 250
-#: Amounts are counted in i64, products of two of which up to this do not wrap.
+#: Amounts are counted in i64: products of two amounts up to this do not wrap.
 _MAX_AMOUNT = 1 << 31
 
 
 def privatise(fn: ir.Function, report: Report = unread, *, one_thread: bool = False) -> ir.Function:
-    """`fn` with private copies of the buffers that threads would fight for. `one_thread`: launches have no other, so
-    that a task is not there twice."""
+    """`fn` with private copies of contended buffers.
+
+    `one_thread`: launches run on one thread, so that no task gets two versions.
+    """
     accesses = Accesses(fn)
     body: list[ir.Op] = []
     loads: dict[ir.Atom, ir.Load] = {}
@@ -79,7 +81,7 @@ def privatise(fn: ir.Function, report: Report = unread, *, one_thread: bool = Fa
 
 
 class _Choice:
-    """Which copies a task gets. `loads`: the values that are loaded between tasks before it."""
+    """Chooses the copies of a task. `loads`: the values that are loaded between tasks before it."""
 
     def __init__(self, task: ir.Task, accesses: Accesses, loads: dict[ir.Atom, ir.Load], report: Report) -> None:
         self.task = task
@@ -90,7 +92,7 @@ class _Choice:
         self.used = sum([bytes_of(private.copy) or 0 for private in task.privates])
 
     def tasks(self, one_thread: bool) -> list[ir.Op]:
-        """The task with the private copies that pay, or the two of which one does it."""
+        """The task with the private copies that pay, or its two versions."""
         chosen = self.known()
         at_launch = [] if one_thread else self.known_at_launch()
         if not at_launch:
@@ -131,7 +133,7 @@ class _Choice:
         return [] if why else found
 
     def remark(self, candidate: _Candidate, why: str = "") -> None:
-        """Say whether each thread has a copy, or why not."""
+        """Report whether each thread has a copy, or why not."""
         name = candidate.target.name
         text = f"no copy of `{name}` for each thread: {why}" if why else f"a copy of `{name}` for each thread"
         self.report(Remark("privatise", span_of(candidate.updates[0].op), text, done=not why))
@@ -198,8 +200,8 @@ class _Candidate:
 
 
 def _copy_of(c: _Candidate, loop: Loop) -> ir.Buffer:
-    """The copy keeps each component by itself if a loop walks over the elements, so that it updates consecutive
-    numbers; else the components of an element together, as they are updated.
+    """The private copy of a buffer. Components are stored separately if a loop walks over the elements, so that it
+    updates consecutive numbers; else the components of an element are adjacent.
     """
     target = c.target
     shape, size = tuple([n or 0 for n in target.shape]), target.dtype.size
@@ -227,7 +229,7 @@ def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
             continue
         if buffer.dtype is u1 and prim not in (p.and_, p.or_, p.xor):
             continue
-        # Updates with the same index meet in the same cases.
+        # Updates with the same index are equivalent.
         distinct = {access.op.args[:-1]: access for access in updates}.values()
         alike = Touched(distinct)
         if any(accesses.may_meet_across(a, b, loop) for a in distinct for b in alike.near(a)):
@@ -235,24 +237,24 @@ def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
 
 
 def _list_of(target: ir.Buffer) -> ir.Buffer:
-    """The copy of a target whose length is known at launch only."""
+    """The copy of a target whose length is known only at launch."""
     count = _MAX_NUMBERS // math.prod(target.element)
     return ir.Buffer(f"{target.name}.private", target.dtype, (count,), target.element, ir.BufferKind.PRIVATE)
 
 
 def _is_packed(target: ir.Buffer) -> bool:
-    """Whether the numbers of an array follow each other without gaps, element by element."""
+    """Whether the numbers of an array are contiguous, element by element."""
     return target.strides is None and target.element_strides == ir.row_major(target.element, target.dtype.size)
 
 
 def _only_updates(accesses: list[Access]) -> Primitive | None:
-    """The operation, if the accesses are nothing but updates by it whose old values nobody asks for."""
+    """The common operation of the accesses, if all are updates by it with unused old values."""
     prims = [access.op.prim if isinstance(access.op, ir.Atomic) and not access.op.outs else None for access in accesses]
     return prims[0] if all(prim is prims[0] for prim in prims) else None
 
 
 def _trips(task: ir.Task) -> dict[ir.Op, float]:
-    """How often each operation of a task runs, in all threads together; what is not known is infinite."""
+    """Execution counts of a task's operations, over all threads; unknown counts are infinite."""
     found: dict[ir.Op, float] = {}
 
     def visit(region: ir.Region, trips: float) -> None:
@@ -272,13 +274,13 @@ def _trips(task: ir.Task) -> dict[ir.Op, float]:
 
 def _length(lo: ir.Atom, hi: ir.Atom) -> float:
     if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit):
-        # Not zero: an empty loop inside of an endless one would give no number.
+        # Not zero: 0 times infinity (an empty loop in an endless one) would be NaN.
         return max(int(hi.value) - int(lo.value), 1)
     return math.inf
 
 
 class _Redirection(Rewriter):
-    """Sends updates to the copies."""
+    """Redirects updates to the copies."""
 
     def __init__(self, privates: Sequence[ir.Private]) -> None:
         super().__init__()
@@ -323,7 +325,7 @@ class _Redirection(Rewriter):
 
 
 class _Amounts:
-    """Computes in a serial task how much there is of something, in i64."""
+    """Computes amounts in a serial task, in i64."""
 
     def __init__(self, builder: Builder, accesses: Accesses, loads: dict[ir.Atom, ir.Load]) -> None:
         self.builder = builder
@@ -341,7 +343,7 @@ class _Amounts:
         return total
 
     def updates(self, c: _Candidate) -> ir.Atom:
-        """How often at least the elements are updated, as far as the lengths of loops are known before the task."""
+        """A lower bound of the number of updates, from the loop lengths known before the task."""
         total: ir.Atom = ir.Lit(0, i64)
         for access in c.updates:
             count: ir.Atom = ir.Lit(1, i64)
@@ -356,7 +358,7 @@ class _Amounts:
         return total
 
     def known(self, atom: ir.Atom) -> ir.Atom | None:
-        """What an atom of the task, or one of its bounds, is before it; None if that is not known."""
+        """The value of a task's atom or bound before the task; None if unknown."""
         if isinstance(atom, ir.Lit):
             return atom
         if atom not in self.found:

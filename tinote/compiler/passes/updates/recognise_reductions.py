@@ -1,4 +1,5 @@
-"""Makes reductions of what parallel iterations do to a variable from outside of their loop, or runs them in order.
+"""Recognises reductions: turns updates of outer variables by parallel iterations into atomic updates, or else
+serialises the loop.
 
     store @a[], -1.0f32                             store @a[], -1.0f32
     for parallel %i: i32 in 0i32 .. %n:             for parallel %i: i32 in 0i32 .. %n:
@@ -7,13 +8,13 @@
       %c: f32 = max %b, %x
       store @a[], %c
 
-Such a variable is a temporary, memory that all threads share. What its iterations do to it may be
+Such a variable is a temporary, memory that all threads share. Its use in the iterations may be
 
-- a reduction: each changes it by the same operation (`+ * min max & | ^`) and nothing else looks at it. It becomes
+- a reduction: each changes it by the same operation (`+ * min max & | ^`) and nothing else reads it. It becomes
   atomic updates, which later steps turn into private copies. `if x > a: a = x` is a maximum, `a and x` an `and`;
-- scratch: each iteration writes it before it reads it, and nobody reads it afterwards. Each has its own;
-- the same value stored by each: it does not matter in which order;
-- anything else: then the iterations run in order, the variable is carried from one to the next, and a remark says why.
+- scratch: each iteration writes it before reading it, and it is dead afterwards. Each iteration gets its own;
+- a store of the same value by each iteration, in any order;
+- anything else: then the loop runs serially, carries the variable, and a remark says why.
 
 Atomic updates that are written as such, and whose old values may be used, stay as they are.
 """
@@ -35,19 +36,19 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Replacing, Rewriter, same
 from tinote.ir.types import Ref, u1
 from tinote.remarks import Remark, Report, unread
 
-#: A temporary and the component of it; None for all of them, where a component is chosen at run time.
+#: A temporary and its component; None for all components, where one is chosen at run time.
 Component = tuple[ir.Buffer, tuple[ir.Atom, ...] | None]
 
 
 def recognise_reductions(fn: ir.Function) -> ir.Function:
-    """`fn`, in the SCALAR form, in which reductions are atomic updates, and nothing else has changed. In debug mode it
-    goes before the checks for overflow, which read the old values: they follow it as they follow `a += x[i]`.
+    """`fn`, in the SCALAR form, with reductions as atomic updates and nothing else changed. In debug mode it runs
+    before the overflow checks, which treat the updates like `a += x[i]`.
     """
     return _Loops(fn, unread, in_order=False).run()
 
 
 def order_iterations(fn: ir.Function, report: Report = unread) -> ir.Function:
-    """`fn`, in the SCALAR form, in which parallel iterations share no variable but by atomic updates."""
+    """`fn`, in the SCALAR form, where parallel iterations share variables only by atomic updates."""
     shared = {op.buffer for op in walk(fn.region) if isinstance(op, ir.MemoryOp) and _is_variable(op.buffer)}
     if not shared:
         return fn
@@ -126,13 +127,13 @@ class _Loops:
         return True
 
     def same_value(self, loop: ir.For, ops: Sequence[ir.Op]) -> bool:
-        """Whether all that happens is that one and the same value is stored."""
+        """Whether the only effect is to store one and the same value."""
         values = {op.value if isinstance(op, ir.Store) else None for op in ops}
         (value, *others) = values
         return not others and value is not None and _bound_outside(value, loop)
 
     def is_scratch(self, loop: ir.For, component: Component, position: int) -> bool:
-        """Whether each iteration writes the variable before it reads it, and nobody reads it afterwards."""
+        """Whether each iteration writes the variable before reading it, and it is dead after the loop."""
         region = _iteration(loop, component)
         if region is None or _reads_first(region, component, False) is None:
             return False
@@ -145,7 +146,10 @@ class _Loops:
         return True
 
     def in_order(self, loop: ir.For, components: list[Component], ordered: list[Component]) -> list[ir.Op]:
-        """The loop in order; what it changes is carried, but for what is reached by components chosen at run time."""
+        """The loop as a serial one.
+
+        It carries changed variables, except those accessed by run-time component indices.
+        """
         names = ", ".join(dict.fromkeys(f"`{buffer.name}`" for buffer, _ in ordered))
         verb = "is" if len({buffer for buffer, _ in ordered}) == 1 else "are"
         why = f"{names} {verb} carried from one iteration to the next, and not by one of +, *, min, max, &, | and ^"
@@ -162,7 +166,7 @@ class _Loops:
         return [*before, _one(_ToCells(cells), new), *after]
 
     def harmless(self, region: ir.Region) -> bool:
-        """Whether a region may run where it would not have: it has no effect, and cannot fault."""
+        """Whether a region may run speculatively: it has no effects and cannot fault."""
         for op in region.body:
             if isinstance(op, ir.Load):
                 if self.accesses is None:
@@ -174,11 +178,12 @@ class _Loops:
         return True
 
 
-# ---- what a loop touches
+# ---- accesses of a loop
 
 
 def _components(loop: ir.For) -> dict[Component, list[ir.Op]]:
-    """The variables that a loop changes and what it does to each, by component where all of them are known."""
+    """The variables that a loop changes and the accesses to each, by component where all component indices are
+    known."""
     found: dict[ir.Buffer, list[ir.MemoryOp]] = {}
     for op in walk(loop.body):
         if isinstance(op, ir.Load | ir.Store | ir.Atomic) and _is_variable(op.buffer):
@@ -193,7 +198,7 @@ def _components(loop: ir.For) -> dict[Component, list[ir.Op]]:
 
 
 def _at(op: ir.Op, component: Component) -> bool:
-    """Whether an operation touches a variable, or may."""
+    """Whether an operation may access a variable."""
     buffer, index = component
     return (
         isinstance(op, ir.Load | ir.Store | ir.Atomic) and op.buffer is buffer and (index is None or op.index == index)
@@ -201,7 +206,7 @@ def _at(op: ir.Op, component: Component) -> bool:
 
 
 def _is_mixed(ops: Sequence[ir.Op]) -> bool:
-    """Whether atomic updates by several operations meet, or one meets a read: then the order counts."""
+    """Whether a variable has atomic updates by several operations, or updates and reads: then the order matters."""
     prims = {op.prim for op in ops if isinstance(op, ir.Atomic)}
     return len(prims) > 1 or (bool(prims) and any(isinstance(op, ir.Load) for op in ops))
 
@@ -211,7 +216,7 @@ def _bound_outside(atom: ir.Atom, loop: ir.For) -> bool:
 
 
 def _iteration(loop: ir.For, component: Component) -> ir.Region | None:
-    """What one iteration of a nest of parallel loops runs; None where the variable is touched further out."""
+    """The body of the innermost loop of a parallel nest; None where the variable is accessed further out."""
     region = loop.body
     while True:
         inner = [op for op in region.body if isinstance(op, ir.For) and op.parallel]
@@ -223,7 +228,7 @@ def _iteration(loop: ir.For, component: Component) -> ir.Region | None:
 
 
 def _reads_first(region: ir.Region, component: Component, written: bool) -> bool | None:
-    """Whether the variable is certainly written when `region` ends; None if it is read where it may not have been."""
+    """Whether `region` certainly writes the variable; None if it may read the variable before writing it."""
     for op in region.body:
         if _at(op, component):
             if not isinstance(op, ir.Store) and not written:
@@ -245,7 +250,7 @@ def _reads_first(region: ir.Region, component: Component, written: bool) -> bool
 
 
 class _Reduction(UpdateMatcher):
-    """Whether all that a loop does to a variable is to change it by one operation."""
+    """Matches a reduction: a loop that only updates a variable by one operation."""
 
     def __init__(
         self, loops: _Loops, loop: ir.For, component: Component, ops: Sequence[ir.Op], begins_with_nan: bool
@@ -262,11 +267,12 @@ class _Reduction(UpdateMatcher):
         self.spoiled: ir.Var | None = None
         self.prims = {op.prim for op in ops if isinstance(op, ir.Atomic)}
         self.matched: set[ir.Op] = set()
-        #: what is bound only where an earlier part of a condition holds
+        #: variables defined only where an earlier part of a condition holds
         self.inside: set[ir.Var] = set()
 
     def found(self) -> bool:
-        """Whether it is so; then `rewrites` says what stands for what, and `before` is to run before the loop."""
+        """Whether the loop is a reduction; then `rewrites` maps operations to replacements, and `before` must run
+        before the loop."""
         if self.index is None or any(isinstance(op, ir.Atomic) and op.outs for op in self.ops):
             return False
         self.region(self.loop.body, frozenset())
@@ -275,8 +281,10 @@ class _Reduction(UpdateMatcher):
         return self.nothing_else_asks()
 
     def region(self, region: ir.Region, current: Holders) -> Holders:
-        """Match the stores of a region. `current` hold the variable's value at its beginning; gives what does at its
-        end."""
+        """Match the stores of a region.
+
+        `current`: the variables that hold its value at the start; returns those at the end.
+        """
         for op in region.body:
             inside = [inner for r in op.regions for inner in walk(r) if _at(inner, self.component)]
             if isinstance(op, ir.Load) and _at(op, self.component):
@@ -301,7 +309,7 @@ class _Reduction(UpdateMatcher):
         return current | {op.out}
 
     def store(self, op: ir.Store, current: Holders) -> Holders:
-        """`a = a + x` and the like; gives what holds the variable's value then."""
+        """Match `a = a + x` and similar stores; returns the variables that hold the new value."""
         value = op.value
         if not isinstance(value, ir.Var):
             return frozenset()
@@ -312,7 +320,7 @@ class _Reduction(UpdateMatcher):
         return frozenset([value])
 
     def replace(self, op: ir.Op, store: ir.Store, updates: Sequence[Update]) -> None:
-        """Let these updates stand for an operation in which a store is."""
+        """Replace an operation that contains a store by these updates."""
         self.rewrites[op] = [new for update in updates for new in self.atomics(update, store)]
         self.matched.add(store)
 
@@ -337,7 +345,7 @@ class _Reduction(UpdateMatcher):
             ]
         return self.spoiled
 
-    # ---- what leads from the old value to the new one
+    # ---- patterns of updates
 
     def last_change(self, value: ir.Var, current: Holders) -> list[Update] | None:
         op = self.definitions.get(value)
@@ -375,7 +383,7 @@ class _Reduction(UpdateMatcher):
         return None
 
     def short_circuit(self, op: ir.If, current: Holders) -> list[Update] | None:
-        """`a and x`, where `x` may as well be evaluated if `a` is false."""
+        """`a and x`, where `x` may be evaluated even if `a` is false."""
         held = op.condition
         if not isinstance(held, ir.Var) or held not in current or len(op.outs) != 1:
             return None
@@ -390,7 +398,7 @@ class _Reduction(UpdateMatcher):
         return [Update(prim, taken.yields[0])]
 
     def conditional_store(self, op: ir.If, current: Holders) -> bool:
-        """`if x > a: a = x`, also with other conditions beside, which stay."""
+        """`if x > a: a = x`, possibly with further conditions, which stay."""
         if op.outs or op.orelse.body or not op.then.body:
             return False
         *made, store = op.then.body
@@ -416,7 +424,7 @@ class _Reduction(UpdateMatcher):
                 others.append(condition)
         if prim is None or not set(others).isdisjoint(self.inside):
             return False
-        # What the value is computed from was computed for the comparison, too: it cannot fault now.
+        # The comparison computed the value already, so it cannot fault now.
         self.replace(op, store, [Update(prim, store.value, compared=True)])
         self.rewrites[op] = [*made, *self.rewrites[op]]
         for condition in others:
@@ -425,7 +433,7 @@ class _Reduction(UpdateMatcher):
         return True
 
     def parts(self, condition: ir.Atom) -> list[ir.Atom]:
-        """What all must hold for a condition to hold: the second is perhaps computed only where the first holds."""
+        """The conjuncts of a condition; the second may be computed only where the first holds."""
         op = self.definitions.get(condition) if isinstance(condition, ir.Var) else None
         if isinstance(op, ir.Prim) and op.prim is p.and_:
             return list(op.args)
@@ -463,7 +471,7 @@ class _ToCells(Rewriter):
 
 
 def _one(rewriter: Rewriter, loop: ir.For) -> ir.For:
-    """What becomes of a loop."""
+    """The rewritten loop."""
     (new,) = rewriter.region(ir.Region((), (loop,))).body
     assert isinstance(new, ir.For)
     return new
@@ -474,7 +482,7 @@ def _cell(component: Component) -> ir.Var:
 
 
 def _with_cells_inside(loop: ir.For, components: list[Component]) -> ir.For:
-    """`loop` in which each iteration has these variables for itself."""
+    """`loop` with these variables private to each iteration."""
     if not components:
         return loop
     cells = {component: _cell(component) for component in components}
@@ -482,7 +490,7 @@ def _with_cells_inside(loop: ir.For, components: list[Component]) -> ir.For:
 
 
 def _declaring(loop: ir.For, cells: tuple[ir.Var, ...]) -> ir.For:
-    """`loop` with cells declared at the beginning of an iteration of the nest that it is."""
+    """`loop` with cells declared at the start of an iteration of its innermost loop."""
     inner = [op for op in loop.body.body if isinstance(op, ir.For) and op.parallel]
     if inner:
         body = tuple([_declaring(inner[0], cells) if op is inner[0] else op for op in loop.body.body])

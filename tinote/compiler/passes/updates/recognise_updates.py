@@ -1,4 +1,5 @@
-"""Makes atomic updates of what iterations read, change by one operation, and write back, where others may do the same.
+"""Recognises read-modify-write sequences that parallel iterations may make to one element, and makes them atomic
+updates.
 
     for parallel %i: i32 in 0i32 .. %n:             for parallel %i: i32 in 0i32 .. %n:
       %c: i32 = load @c[%i]                           %c: i32 = load @c[%i]
@@ -7,9 +8,9 @@
       store @h[%c], %b                                atomic add @h[%c], %e
 
 `h[c] = h[c] + e` means what `h[c] += e` does, in whatever order iterations run: so do `e + h[c]`, `-`, `*`, `min`,
-`max`, `&`, `|` and `^`, by way of a local variable, and in a branch. What `e` is computed from is not that element, and
-nothing else uses what was read. Elements that no other iteration writes stay as they are, and so does an extremum or a
-product of floats that others read or write in another way: that has a gradient in order only.
+`max`, `&`, `|` and `^`, by way of a local variable, and in a branch. `e` must not depend on that element, and nothing
+else may use the loaded value. Elements that no other iteration writes are left alone, and so are extrema and products
+of floats that others read or write in another way: these have a gradient only in serial order.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _KINDS = (ir.BufferKind.FIELD, ir.BufferKind.ARRAY)
 
 
 def recognise_updates(fn: ir.Function, may_be_atomic: Callable[[Scalar], bool] = lambda t: True) -> ir.Function:
-    """`fn`, in the SCALAR form, with such updates. `may_be_atomic`: numbers of which types are updated so."""
+    """`fn`, in the SCALAR form, with such updates. `may_be_atomic`: whether a type has atomic updates."""
     loops = [op for op in fn.region.body if isinstance(op, ir.For) and op.parallel and _reads_what_it_stores(op)]
     if not loops:
         return fn
@@ -42,7 +43,7 @@ def recognise_updates(fn: ir.Function, may_be_atomic: Callable[[Scalar], bool] =
 
 
 class _Found(NamedTuple):
-    """A store that is an update by `prim`: what it reads, what others may touch of it, and what stands for it all."""
+    """A store that is an update by `prim`: its load, the accesses that may alias it, and the replacement."""
 
     prim: Primitive
     reads: list[ir.Load]
@@ -79,7 +80,7 @@ class _Matcher(UpdateMatcher):
                 del self.found[op]
 
     def agrees(self, one: _Found, other: ir.Op, reads: Mapping[ir.Load, Primitive]) -> bool:
-        """Whether what another iteration does leaves an update as it is, in whatever order."""
+        """Whether an update commutes with the accesses of other iterations."""
         if isinstance(other, ir.Atomic):
             return other.prim is one.prim and not other.outs
         if isinstance(other, ir.Load):
@@ -87,7 +88,10 @@ class _Matcher(UpdateMatcher):
         return other in self.found and self.found[other].prim is one.prim
 
     def region(self, region: ir.Region, loop: ir.For, known: dict[ir.Load, None]) -> None:
-        """Look at the stores in a region of `loop`. `known`: what was loaded before, and not changed since."""
+        """Match the stores in a region of `loop`.
+
+        `known`: the loads before it whose elements have not changed since.
+        """
         known = dict(known)
         for op in region.body:
             if isinstance(op, ir.Load) and op.buffer.kind in _KINDS:
@@ -104,12 +108,12 @@ class _Matcher(UpdateMatcher):
     def may_change(self, write: ir.Store | ir.Atomic, load: ir.Load) -> bool:
         if write.buffer is not load.buffer:
             return buffers_may_meet(write.buffer, load.buffer)
-        # Mostly it is another component of the element.
+        # Usually it is another component of the element.
         literals = zip(reversed(write.index), reversed(load.index), strict=False)
         return not any(isinstance(a, ir.Lit) and isinstance(b, ir.Lit) and a.value != b.value for a, b in literals)
 
     def store(self, op: ir.Store, loop: ir.For, known: dict[ir.Load, None]) -> None:
-        """Whether a store updates what was loaded."""
+        """Whether a store updates the loaded element."""
         loads = [load for load in known if load.buffer is op.buffer and self.same_place(load, op)]
         value, t = op.value, op.buffer.dtype
         if not loads or not isinstance(value, ir.Var) or not self.may_be_atomic(t):
@@ -133,7 +137,7 @@ class _Matcher(UpdateMatcher):
         return len(a.index) == len(b.index) and all(map(self.alike, a.index, b.index))
 
     def reads(self, value: ir.Atom, element: ir.MemoryOp) -> bool:
-        """Whether a value may be computed from what stands in an element."""
+        """Whether a value may depend on an element."""
         seen: set[ir.Atom] = set()
         waiting = [value]
         while waiting:
@@ -153,7 +157,7 @@ class _Matcher(UpdateMatcher):
         return False
 
     def meeting(self, op: ir.Store, loop: ir.For) -> list[Access]:
-        """What other iterations may do to the element, or that which stores to it."""
+        """The accesses to the element by other iterations, and by the store itself."""
         accesses, here = self.accesses, self.accesses.of(op)
         unaware = Access(op, here.forms, here.loop, None)
         around = [one for one in here.loops if isinstance(one.op, ir.For) and one.op.parallel]

@@ -1,4 +1,4 @@
-"""Stores what a launch adds first to memory that holds zeros when it begins.
+"""Turns the first update of zero-initialised memory into a store.
 
     for parallel %i: i32 in 0i32 .. %n:             for parallel %i: i32 in 0i32 .. %n:
       %a: f64 = load @w[%i]                           %a: f64 = load @w[%i]
@@ -7,13 +7,12 @@
     atomic add @x.grad[0i32], 1.0f64                  atomic add @x.grad[%i], %a
                                                     atomic add @x.grad[0i32], 1.0f64
 
-The gradients that a sweep makes begin as zeros, and the launch that adds to one of them first need not read it. That
-takes an update whose element nobody has accessed before it does: itself in no other iteration of the loops around it,
-another access neither before it nor in other iterations that may come first. What is stored is `0 + a`, which for the
-negative zero is the positive one; that is computed with the bits, as fast maths does not heed the sign of a zero.
+The gradients of a sweep begin as zeros, so the first launch that adds to them need not read them. The update's element
+must not have been accessed before: neither by the update itself in another iteration of the loops around it, nor by
+another access before it or in iterations that may come first. The stored value is `0 + a`, which turns the negative
+zero into the positive one; it is computed bitwise, since fast maths ignores the sign of a zero.
 
-Where such stores fill a buffer for certain, it need not even hold zeros: `ir/access_region.py` says of which elements
-they are.
+A buffer that such stores certainly fill need not even be cleared: `ir/access_region.py` gives the stored elements.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Tangents, i16, i32, i64, u1
 
-#: Accesses of a buffer that are compared with each other. Chosen, not measured.
+#: Accesses per buffer that are compared with each other, at most. Chosen, not measured.
 _MAX_ACCESSES = 64
 _WHOLE = {t.bits: t for t in (i16, i32, i64)}
 
@@ -39,7 +38,7 @@ def store_first(fn: Function, zeroed: Collection[Buffer]) -> Function:
 
 
 def storing_first(fn: Function, zeroed: Collection[Buffer]) -> tuple[Function, frozenset[Op]]:
-    """The same, with the stores."""
+    """As `store_first`, and also returns the stores."""
     updates = _first_updates(Accesses(fn), zeroed)
     if not updates:
         return fn, frozenset()
@@ -61,14 +60,14 @@ def _first_updates(accesses: Accesses, zeroed: Collection[Buffer]) -> set[Op]:
 
 
 def _is_sum(op: Op) -> bool:
-    """Whether an operation adds one float, and nobody asks what was there."""
+    """Whether an operation adds one float, with its old value unused."""
     if not isinstance(op, Atomic) or op.prim is not p.add or op.outs:
         return False
     return op.buffer.dtype.kind == "f" and not isinstance(op.buffer.dtype, Tangents)
 
 
 def _is_first(update: Access, at: int, others: Sequence[Access], accesses: Accesses) -> bool:
-    """Whether no access has touched the element of an update, the one at `at` among `others`, when it happens."""
+    """Whether the update at `at` among `others` is the first access to its element."""
     for k, other in enumerate(others):
         common: Loop | None = None
         for loop in update.loops:
@@ -89,12 +88,12 @@ def _is_first(update: Access, at: int, others: Sequence[Access], accesses: Acces
 
 
 def _is_ordered(loop: Loop) -> bool:
-    """Whether the iterations of a loop come one after the other."""
+    """Whether the iterations of a loop run in order."""
     return not (isinstance(loop.op, For) and loop.op.parallel)
 
 
 class _Storer(Rewriter):
-    """`stores`: those that it has made."""
+    """Replaces first updates by stores. `stores`: those emitted so far."""
 
     def __init__(self, updates: set[Op]) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""A loop while it is brought into lanes: its values, control flow, memory and stacks."""
+"""Code generation for vectorised loops: values, control flow, memory and stacks in lanes."""

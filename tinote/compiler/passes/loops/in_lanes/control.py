@@ -1,4 +1,4 @@
-"""Loops and branches in lanes: masks say which lanes take part."""
+"""Control flow in lanes: masks say which lanes are active."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def if_(e: LoopInLanes, op: ir.If) -> None:
 
 
 def side_of(e: LoopInLanes, region: ir.Region, mask: ir.Atom) -> list[ir.Atom]:
-    """One side of a divergent `if`, for the lanes of `mask`, skipped if there is none."""
+    """One side of a divergent `if`, for the lanes of `mask`; skipped if none is active."""
     outer, op = e.mask, e.op
     some = e.reduce(p.or_, mask)
     e.mask = mask
@@ -90,7 +90,7 @@ def for_(e: LoopInLanes, op: ir.For) -> None:
     e.mask, e.op = outer, op
     new = op.rebuilt((lo, hi, *initial), (body,), e.bound(op.outs, wide))
     assert isinstance(new, ir.For)
-    # Its iterations may be independent, but there are no lanes left to run them in.
+    # Its iterations may be independent, but the lanes are in use already.
     new.parallel = new.vectorize = False
     e.emit(new)
 
@@ -98,13 +98,13 @@ def for_(e: LoopInLanes, op: ir.For) -> None:
 def settled(
     e: LoopInLanes, mask: ir.Atom, new: Sequence[ir.Atom], old: Sequence[ir.Atom], outs: Sequence[ir.Var]
 ) -> list[ir.Atom]:
-    """What a loop carries on: lanes that have left it keep what they left with, if anybody asks for that."""
+    """The values that a loop carries on: lanes that have left keep their last values, where these are used."""
     values = zip(new, old, outs, strict=True)
     return [e.chosen(mask, n, o) if out in e.used else n for n, o, out in values]
 
 
 def waiting(e: LoopInLanes, mask: ir.Atom, new: Sequence[ir.Atom], old: Sequence[ir.Atom]) -> list[ir.Atom]:
-    """What a reverse loop carries on: lanes of fewer iterations come in later, with what they began with."""
+    """The values that a reverse loop carries on: lanes with fewer iterations enter later, with their initial values."""
     return [e.chosen(mask, n, o) for n, o in zip(new, old, strict=True)]
 
 
@@ -134,8 +134,8 @@ def while_(e: LoopInLanes, op: ir.While) -> None:
 
 
 def divergent_while(e: LoopInLanes, op: ir.While) -> None:
-    """The condition is asked inside of the body, whose rest runs for the lanes for which it holds; the loop ends
-    where it holds for none.
+    """A divergent `while`. The body evaluates the condition first; its rest runs for the lanes where it holds, and the
+    loop ends when no lane is left.
     """
     outer, every = e.mask, [True] * len(op.initial)
     initial = (true, outer, *e.results(op.initial, every))
@@ -159,7 +159,7 @@ def divergent_while(e: LoopInLanes, op: ir.While) -> None:
         return (*params, *carried)
 
     def work() -> list[ir.Atom]:
-        """After the condition: the body for the lanes that go on."""
+        """Emit the body, after the condition, for the lanes that continue."""
         nonlocal outs
         e.op = op
         on = e.mask = e.all_of(active, e.spread(op.condition.yields[0]))

@@ -1,4 +1,4 @@
-"""The lanes of values, and regions that are brought into lanes."""
+"""State of a loop that is being vectorised: the lanes of its values, and its regions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tinote.ir.types import Lanes, Scalar, Type, i64, u1
 
 
 class LoopInLanes:
-    """A loop while it is brought into lanes. `wide`: the lanes of values that differ; the scalar of a linear value, the
-    first lane's, keeps its variable.
+    """A loop that is being vectorised. `wide`: the vector of each varying value; a linear value keeps its variable as
+    the scalar of the first lane.
     """
 
     def __init__(
@@ -28,22 +28,22 @@ class LoopInLanes:
         visit: Callable[[LoopInLanes, ir.Op], None],
     ) -> None:
         self.loop = loop
-        #: brings one operation into lanes
+        #: vectorises one operation
         self.visit = visit
         self.divergence = plan.divergence
         self.lanes = plan.lanes
         self.used = uses(loop.regions[0])
         self.tiles = plan.tiles
         self.columns = columns
-        #: for each tile its variable, and the operands that say where its rows are
+        #: the variable of each tile, and the operands that locate its rows
         self.loaded: dict[RowTile, tuple[ir.Var, tuple[ir.Atom, ...]]] = {}
         self.out: list[ir.Op] = []
         self.wide: dict[ir.Var, ir.Var] = {}
-        #: what was put into `wide` in each region that is open: it goes with the region
+        #: entries of `wide` made in each open region: they are removed with the region
         self.scopes: list[list[ir.Var]] = []
         self.stacks: dict[ir.Var, ir.Var] = {}
         self.cells: dict[ir.Var, ir.Var] = {}
-        #: how linear values are computed
+        #: definitions of linear values
         self.linear: dict[ir.Var, ir.Prim] = {}
         self.loop_mask = ir.Var(self.type(u1), "mask")
         self.mask: ir.Atom = self.loop_mask
@@ -78,7 +78,7 @@ class LoopInLanes:
         return out
 
     def bind(self, v: ir.Var, lanes: ir.Var) -> None:
-        """Say what the lanes of `v` are, until the region that is open ends."""
+        """Bind `v` to its lanes until the open region ends."""
         self.wide[v] = lanes
         self.scopes[-1].append(v)
 
@@ -89,7 +89,7 @@ class LoopInLanes:
         return lanes
 
     def each(self, atom: ir.Atom) -> ir.Atom:
-        """What each lane has for `atom`: lanes, or a scalar that counts for all of them."""
+        """`atom` in lanes: a vector, or a scalar that is the same for all."""
         if type(atom) is not ir.Var or self.divergence.step(atom) == 0:
             return atom
         found = self.wide.get(atom)
@@ -106,7 +106,7 @@ class LoopInLanes:
         return lanes
 
     def step(self, atom: ir.Atom) -> ir.Atom:
-        """How a linear value grows from lane to lane."""
+        """The step of a linear value from lane to lane."""
         step, t = self.divergence.step(atom), atom.type
         assert step is not None and isinstance(t, Scalar)
         if not isinstance(step, Stride):
@@ -117,7 +117,7 @@ class LoopInLanes:
         return product
 
     def spread(self, atom: ir.Atom) -> ir.Var:
-        """The lanes of `atom`."""
+        """`atom` as a vector."""
         each = self.each(atom)
         if isinstance(each, ir.Var) and isinstance(each.type, Lanes):
             return each
@@ -133,9 +133,7 @@ class LoopInLanes:
         yields: Callable[[], Sequence[ir.Atom]],
         enter: Callable[[], tuple[ir.Var, ...]] = tuple,
     ) -> ir.Region:
-        """What `region` becomes: `enter` gives the parameters and emits what stands before its body, `yields` the
-        results.
-        """
+        """The vectorised `region`: `enter` gives the parameters and emits a prologue, `yields` gives the results."""
         outer, self.out = self.out, []
         self.scopes.append([])
         params = enter()
@@ -163,15 +161,15 @@ class LoopInLanes:
         self.emit(op.rebuilt((holds, *shown)))
 
     def differ(self, variables: Sequence[ir.Var]) -> list[bool]:
-        """Which of these become lanes."""
+        """Which of these values become vectors."""
         return [self.divergence.step(v) != 0 for v in variables]
 
     def results(self, atoms: Sequence[ir.Atom], wide: Sequence[bool]) -> list[ir.Atom]:
-        """Atoms that a region yields or that a loop begins with, as lanes where these are wanted."""
+        """The yields of a region or the initial values of a loop, as vectors where requested."""
         return [self.spread(a) if w else a for a, w in zip(atoms, wide, strict=True)]
 
     def bound(self, variables: Sequence[ir.Var], wide: Sequence[bool]) -> tuple[ir.Var, ...]:
-        """Variables that are bound here, as lanes where these are wanted."""
+        """Variables defined here, as vectors where requested."""
         return tuple([self.lanes_for(v) if w else v for v, w in zip(variables, wide, strict=True)])
 
     def widened(self, atom: ir.Atom) -> ir.Atom:

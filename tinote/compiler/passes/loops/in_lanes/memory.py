@@ -17,7 +17,7 @@ from tinote.ir.types import Lanes, Ref, Tile, element_type, i32, i64, shape_of, 
 
 
 def offset_of(e: LoopInLanes, op: ir.MemoryOp) -> ir.Atom:
-    """Where the lanes find their elements: the first lane's offset if they follow each other, else each one's."""
+    """The offsets of the lanes' elements: that of the first lane if they are consecutive, else one for each lane."""
     (offset,) = op.index
     step = e.divergence.step(offset)
     if step == op.buffer.dtype.size:
@@ -30,7 +30,7 @@ def offset_of(e: LoopInLanes, op: ir.MemoryOp) -> ir.Atom:
 
 
 def load_tile(e: LoopInLanes, tile: RowTile) -> None:
-    """Before all else: the rows of all lanes."""
+    """Load the rows of all lanes, at the start of the iterations."""
     known, axes = row_of(tile.buffer)
     step: ir.Atom = ir.Lit(known, i64)
     for axis in axes:
@@ -48,11 +48,11 @@ def load_tile(e: LoopInLanes, tile: RowTile) -> None:
 
 
 def update_tile(e: LoopInLanes, op: ir.Load | ir.Store | ir.Atomic, tile: RowTile) -> None:
-    """An access to one place of all rows."""
+    """An access to one column of the tile."""
     rows, (first, *_) = e.loaded[tile]
     place = e.prim(p.sub, op.index[0], first, t=i64)
     t = e.type(op.buffer.dtype)
-    # What lanes without an iteration hold is not written back.
+    # The rows of lanes without an iteration are not written back.
     everywhere = e.mask is e.loop_mask
     held = e.lanes_for(op.out) if isinstance(op, ir.Load) else ir.Var(t)
     if not isinstance(op, ir.Store) or not everywhere:
@@ -66,7 +66,7 @@ def update_tile(e: LoopInLanes, op: ir.Load | ir.Store | ir.Atomic, tile: RowTil
 
 
 def cell(e: LoopInLanes, op: ir.Local | ir.Get | ir.Set) -> None:
-    """A local cell or array: each lane has its own, and what one place of all of them holds lies side by side."""
+    """A local cell or array: one for each lane, interleaved so that one element of all lanes is contiguous."""
     cell = op.out if isinstance(op, ir.Local) else op.args[0]
     assert isinstance(cell, ir.Var) and isinstance(cell.type, Ref)
     dtype = element_type(cell.type)
@@ -78,7 +78,7 @@ def cell(e: LoopInLanes, op: ir.Local | ir.Get | ir.Set) -> None:
             e.emit(ir.Set((memory, ir.Lit(0, i64), e.spread(initial)), (), (), op.loc, op.origin))
         return
     if cell not in e.cells:
-        e.emit(op)  # of all iterations, at the same place
+        e.emit(op)  # the index is the same in all iterations
         return
     memory = e.cells[cell]
     indices = op.args[1:] if isinstance(op, ir.Get) else op.args[1:-1]
@@ -94,7 +94,7 @@ def cell(e: LoopInLanes, op: ir.Local | ir.Get | ir.Set) -> None:
 
 
 def place_of(e: LoopInLanes, cell: ir.Var, indices: Sequence[ir.Atom]) -> ir.Atom:
-    """How many bytes into an array an element lies. Lanes that take no part may have any index."""
+    """The byte offset of an element in an array. Inactive lanes may have any index."""
     assert isinstance(cell.type, Ref)
     total: ir.Atom = ir.Lit(0, i64)
     for index, extent in zip(indices, shape_of(cell.type.content), strict=True):
@@ -136,7 +136,7 @@ def update_column(e: LoopInLanes, op: ir.Atomic, columns: Columns) -> None:
     value, (offset,) = e.spread(op.value), op.index
     size, t = op.buffer.dtype.size, e.type(i64)
     if e.divergence.step(offset) == 0:
-        # All lanes have the same row, and those that take no part change nothing.
+        # All lanes have the same row, and inactive lanes change nothing.
         value = e.chosen(e.mask, value, ir.Lit(_start(op), op.buffer.dtype))
         at, mask = e.prim(p.mul, offset, ir.Lit(e.lanes, i64), t=i64), e.spread(true)
     else:
@@ -172,14 +172,14 @@ def atomic(e: LoopInLanes, op: ir.Atomic) -> None:
 
 
 def one_by_one(e: LoopInLanes, op: ir.Atomic) -> None:
-    """An update that each lane makes after the other: two may have one element."""
+    """An update made lane by lane, since two lanes may update one element."""
     mask, operands = e.mask, [e.each(a) for a in op.args]
     lane = ir.Var(i32, "lane")
 
     def of_lane(a: ir.Atom) -> ir.Atom:
         return e.prim(p.extract, a, lane, t=a.type.dtype) if isinstance(a.type, Lanes) else a
 
-    # What each lane found, if that is wanted: lane by lane it takes the place of zeros.
+    # The old value that each lane found, if it is used, is inserted lane by lane.
     carried = tuple([ir.Var(e.type(v.type), v.name) for v in op.outs])
     zeros = tuple([e.spread(zero_of(v.type)) for v in op.outs])
 
@@ -205,6 +205,6 @@ def one_by_one(e: LoopInLanes, op: ir.Atomic) -> None:
 
 
 def _start(op: ir.Atomic) -> float:
-    """What changes nothing; -0.0 leaves a sum of negative zeros what it is."""
+    """The neutral element; -0.0 for sums, which preserves a sum of negative zeros."""
     t = op.buffer.dtype
     return -0.0 if op.prim is p.add and t.kind == "f" else p.neutral(op.prim, t)

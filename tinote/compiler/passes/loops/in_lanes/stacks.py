@@ -9,8 +9,8 @@ from tinote.ir.types import Scalar, Stack, i64
 
 
 def stack(e: LoopInLanes, op: ir.NewStack | ir.Push | ir.Pop) -> None:
-    """A row of a stack holds what all lanes push at once, those included that take no part: as pops take back what
-    pushes left, one after the other, they run for the same lanes.
+    """A row of a stack holds the values of all lanes, including inactive ones. Pops mirror pushes and run for the same
+    lanes.
     """
     stack = op.out if isinstance(op, ir.NewStack) else op.args[0]
     assert isinstance(stack, ir.Var) and isinstance(stack.type, Stack)
@@ -31,7 +31,7 @@ def stack(e: LoopInLanes, op: ir.NewStack | ir.Push | ir.Pop) -> None:
 
 
 def most_of(e: LoopInLanes, capacity: ir.Atom) -> ir.Atom:
-    """The largest capacity that a lane asks for: it is a trip count, and lanes count together."""
+    """The largest capacity of any lane: it is a trip count, and lanes count together."""
     if e.divergence.uniform(capacity):
         return capacity
     return e.reduce(p.maximum, e.chosen(e.mask, e.spread(capacity), ir.Lit(0, i64)))
