@@ -1,1 +1,1 @@
-"""IR to a target, one file a target."""
+"""Code generators: from IR to LLVM, WGSL and Python."""

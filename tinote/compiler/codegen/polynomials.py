@@ -1,4 +1,4 @@
-"""Coefficients and constants of the functions that targets compute by themselves: minimax fits of our own (Remez)."""
+"""Coefficients and constants of mathematical functions that targets compute inline: minimax fits of our own (Remez)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COS_F64 = (
     -1.1358513910113248e-11,
 )  # fmt: skip
 
-#: ln 2 in two pieces, of which the first has few digits.
+#: ln 2 in two pieces; the first has few digits.
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
 #: The same for f64.
 LN2_HIGH_F64, LN2_LOW_F64 = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -86,5 +86,5 @@ def two_over_pi_below(place: int) -> tuple[float, float, float]:
 
 #: pi/2 in pieces of eleven digits, and the rest: the product of the first three with a number below 2**13 is exact.
 HALF_PI_PIECES = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
-#: ln 2 in two pieces, of which the first has twelve digits.
+#: ln 2 in two pieces; the first has twelve digits.
 LN2_SHORT, LN2_REST = 0.693115234375, 3.1946184945309415e-05

@@ -1,5 +1,5 @@
-"""What the sites of a function say (`runtime/sites.py`): one meaning for every target, so that the same program fails
-and prints with the same words wherever it runs.
+"""Messages of a function's sites (`runtime/sites.py`), the same for every target, so that a program fails and prints
+with the same words everywhere.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tinote.source import Span
 
 
 def bounds_site(buffers: Sequence[Buffer], name: str, axis: int, extent: int | None, loc: Span, first: int = 0) -> Site:
-    """A check of one index of what `name` stands for: a field, an array, or a local tensor. `extent`: the length along
-    `axis` where it is known; `first`: the first index as the user counts. Words: the index, then the extents that the
-    text shows and nobody knew before the launch.
+    """The site of a bounds check on `name`: a field, an array, or a local tensor. `extent`: the length along
+    `axis` where it is known; `first`: the first index as the user counts. Words: the index, then the extents in the
+    text that are known only at launch.
     """
     array = array_named(buffers, name, axis)
     if array is not None:
@@ -40,8 +40,8 @@ def _shape_named(buffers: Sequence[Buffer], name: str, axis: int, extent: int | 
 
 
 def array_named(buffers: Sequence[Buffer], name: str, axis: int) -> Buffer | None:
-    """The array of unknown shape of which a bounds check is about an index dimension, if its name tells, and if its
-    shape fits into a fault's payload. (What shadows an array has the same name and shape.)
+    """The array of unknown shape that a bounds check is about, if its name says so and its shape fits into a fault's
+    payload. (An array's shadow has the same name and shape.)
     """
     found = [b for b in buffers if b.name == name and len(b.shape) > axis]
     alone = len({b.shape for b in found}) == 1 and None in found[0].shape and found[0].rank < PAYLOAD_WORDS
@@ -55,12 +55,12 @@ def first_index(op: Check) -> int:
 
 
 def shown_by(op: Check) -> tuple[Atom, ...]:
-    """The values that a fault shows: as many as its payload has room for."""
+    """The values that a fault shows, limited by the size of its payload."""
     return op.args[1:][:PAYLOAD_WORDS]
 
 
 def fault_site(op: Check) -> Site:
-    """The site of a check other than of an index."""
+    """The site of a check other than a bounds check."""
     if op.kind is FaultKind.BOUNDS:
         raise CompilerBug("sites", f"a check of an index has a site of its own: {op!r}")
     kind = SiteKind(op.kind.value)
@@ -83,7 +83,7 @@ def _parts(atom: Atom, spec: str) -> list[Part]:
 
 
 def _message(text: str, shown: Sequence[Atom]) -> tuple[Part, ...]:
-    """A format text as parts; what has no room in a fault's payload is shown as dots."""
+    """A format text as parts; values that do not fit into a fault's payload are shown as dots."""
     rest = iter(shown)
     parts: list[Part] = []
     room = PAYLOAD_WORDS

@@ -1,1 +1,1 @@
-"""IR to LLVM text."""
+"""The LLVM back end: from IR to LLVM text."""

@@ -1,4 +1,4 @@
-"""What may alias, as LLVM's scoped alias metadata."""
+"""Alias information, as LLVM's scoped alias metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Aliasing:
 
     No field, temporary, private copy, stack, tile or `noalias` array overlaps another one. They are numbered; every
     place of a number, to the base `_SCOPES_PER_DOMAIN`, is a domain, and each digit there a scope, which excludes the
-    others. Two numbers differ in one place at least. Other arrays may overlap each other and fields, and nothing else.
+    others. Two numbers differ in one place at least. Other arrays may overlap only each other and fields.
     """
 
     __slots__ = ("_digits", "_metadata", "_numbers", "_of_arrays", "_texts", "_unreachable")
@@ -33,7 +33,7 @@ class Aliasing:
         while greatest > 0 or (things and not self._digits):
             self._digits.append(self._scopes(min(greatest + 1, _SCOPES_PER_DOMAIN)))
             greatest //= _SCOPES_PER_DOMAIN
-        #: The scope of what no array overlaps, if there are arrays that may overlap others.
+        #: The scope of memory that no array overlaps, if some arrays may overlap others.
         arrays = any(map(_is_aliased, buffers))
         unreachable = any(_is_unreachable(thing) for thing in things)
         self._unreachable = self._scopes(1) if arrays and unreachable else []
@@ -48,8 +48,8 @@ class Aliasing:
         return self._metadata.add("!{" + ", ".join([f"!{scope}" for scope in scopes]) + "}")
 
     def of(self, thing: Buffer | Op) -> str:
-        """The metadata of an access to a buffer, or to the memory of a stack or tile, which the operation that makes it
-        names.
+        """The metadata of an access to a buffer, or to a stack or tile, which is named by the operation that creates
+        it.
         """
         if isinstance(thing, Buffer) and _is_aliased(thing):
             return self._of_arrays
@@ -71,10 +71,10 @@ class Aliasing:
 
 
 def _is_aliased(buffer: Buffer) -> bool:
-    """Whether it may overlap other arrays and fields."""
+    """Whether a buffer may overlap other arrays and fields."""
     return buffer.kind is BufferKind.ARRAY and not buffer.noalias
 
 
 def _is_unreachable(thing: Buffer | Op) -> bool:
-    """Whether no array overlaps it."""
+    """Whether no array overlaps a buffer."""
     return not isinstance(thing, Buffer) or thing.kind is not BufferKind.FIELD

@@ -56,7 +56,7 @@ def _component(e: FunctionEmitter, ref: Atom, indices: tuple[Atom, ...]) -> tupl
         wide = e.wide(index)
         low, high = range_of(e.ranges, index)
         if low < 0 or high >= shape[axis]:
-            # Whether a check stands before it or not, nothing beside the array is touched.
+            # With or without a check before it, no memory outside the array is accessed.
             wide = e.value(f"call i64 @llvm.umin.i64(i64 {wide}, i64 {shape[axis] - 1})")
         if linear:
             linear = e.value(f"add nsw i64 {e.value(f'mul nsw i64 {linear}, {shape[axis]}')}, {wide}")

@@ -1,4 +1,4 @@
-"""Checks and prints: what a kernel tells the runtime, by the number of a site and a few words."""
+"""Checks and prints: a kernel reports to the runtime by the number of a site and a few words."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check(e: FunctionEmitter, op: Check) -> None:
     known = int(extent.value) if isinstance(extent, Lit) else None
     site = bounds_site(buffers, op.text, op.axis, known, op.loc, first_index(op))
     array = array_named(buffers, op.text, op.axis)
-    # Of an array its whole shape, unknown before the launch.
+    # An array's whole shape, unknown before the launch.
     words = [word(e, extent)] if array is None else [e.wide_extent(array, axis) for axis in range(array.rank)]
     fail_unless(e, e.use(condition), site, [word(e, index), *words])
 

@@ -1,4 +1,4 @@
-"""Loops and branches, and when a loop looks at the stop word."""
+"""Control flow: loops, branches, and polling of the stop word."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def loop(
     runs: bool,
     lanes: int,
 ) -> list[str]:
-    """A loop over [lo, hi) in i64; `runs`: at least one iteration for certain; `lanes`: how many iterations the
-    body stands for. Returns the carried values at its end.
+    """A loop over [lo, hi) in i64; `runs`: it certainly has an iteration; `lanes`: the number of iterations per
+    execution of the body. Returns the carried values at its end.
     """
-    # Only what is proved is promised: iterations of a parallel loop may meet all the same.
+    # Independence is declared only where it is proved: iterations of a parallel loop may still conflict.
     group = e.module.metadata.distinct("!{}") if vectorize else None
     if plan.polling is not Polling.STRIPS:
         return _plain_loop(e, body, lo, hi, initial, plan, loc, group, vectorize, reverse, runs, lanes)
-    # Strips of iterations, each a loop that nothing interrupts.
+    # Strip-mining: each strip is a loop that does not poll.
     step = plan.strip
     less = "ult" if body.params[0].type is u64 else "slt"
     carried = [TYPES[v.type] for v in _carried(body, lanes)]  # type: ignore[index]
@@ -95,13 +95,13 @@ def loop(
 
 
 def _joined(types: Sequence[str], one: tuple[Sequence[str], str], other: tuple[Sequence[str], str]) -> list[str]:
-    """The values of two blocks where these meet, each as a phi."""
+    """The values of two blocks at their join, each as a phi."""
     (first, a), (second, b) = one, other
     return [f"phi {ty} [ {x}, %{a} ], [ {y}, %{b} ]" for ty, x, y in zip(types, first, second, strict=True)]
 
 
 def _guard(e: TaskText, lo: str, hi: str, enter: str, skip: str, runs: bool, less: str) -> str:
-    """Enter a loop if it has an iteration; returns the block that this is decided in."""
+    """Enter a loop if it has an iteration; returns the block with this branch."""
     if runs:
         e.do(f"br label %{enter}")
     else:
@@ -184,7 +184,7 @@ def _plain_loop(
 
 
 def _bind_index(e: TaskText, index: ir.Var, iteration: str) -> None:
-    """Say that the index of a loop is `iteration`, an i64."""
+    """Bind the index of a loop to `iteration`, an i64."""
     t = index.type
     assert isinstance(t, Scalar)
     narrow = f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {iteration} to {TYPES[t]}"
@@ -193,8 +193,8 @@ def _bind_index(e: TaskText, index: ir.Var, iteration: str) -> None:
 
 
 def _checks_first(e: TaskText, body: ir.Region, lo: str, hi: str) -> None:
-    """Make the checks of all iterations of an independent loop before it: first whether all hold, several
-    iterations at once; if not, one iteration after the other up to the fault.
+    """Make the checks of all iterations of an independent loop before it: first test whether all hold, several
+    iterations at once; if not, check one iteration after the other up to the fault.
     """
     index, alone = body.params[0], checks_alone(body)
     less = "ult" if index.type is u64 else "slt"
@@ -219,8 +219,8 @@ def _loop_note(e: TaskText, group: int | None, body: ir.Region, *, twice: bool) 
     """Loop metadata. `twice`: run two iterations (or vectors of iterations) side by side. LLVM does so for short
     iterations only.
 
-    `vectorize.enable` never asks for vectors: LLVM takes it as leave to reorder sums whatever the flags say, and
-    warns where it cannot vectorise.
+    `vectorize.enable` is never set: LLVM takes it as permission to reorder sums regardless of the flags, and warns
+    where it cannot vectorise.
     """
     metadata = e.module.metadata
     notes = [] if group is None else [metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')]
@@ -236,7 +236,7 @@ def _loop_note(e: TaskText, group: int | None, body: ir.Region, *, twice: bool) 
 
 @contextmanager
 def counted(e: TaskText, lo: str, hi: str, less: str = "slt") -> Iterator[str]:
-    """A plain loop around what is emitted inside the `with`; gives the i64 that counts. `less` compares counts."""
+    """A plain loop around what is emitted inside the `with`; yields the counter, an i64. `less` compares counters."""
     loop, done = e.label(), e.label()
     before = _guard(e, lo, hi, loop, done, False, less)
     e.begin(loop)
@@ -297,7 +297,7 @@ def if_(e: TaskText, op: ir.If) -> None:
 
 
 def burn_fuel(e: TaskText, work: str, loc: Span) -> None:
-    """Account for work of the loop at `loc`; look at the stop word when enough has come together."""
+    """Account for work of the loop at `loc`; poll the stop word once enough work is done."""
     fuel = e.fuel()
     total = e.value(f"add nuw nsw i64 {e.value(f'load i64, ptr {fuel}')}, {work}")
     e.do(f"store i64 {total}, ptr {fuel}")

@@ -1,4 +1,4 @@
-"""How long code runs, roughly: which loops poll the stop word, how often, and which parallel loops are worth waking
+"""Cost model of run time: which loops poll the stop word and how often, and which parallel loops are worth waking
 threads for.
 
 Costs are in additions: see `ir/cost.py`.
@@ -16,41 +16,41 @@ from tinote.ir.nodes import Atom, For, If, Op, Prim, Region, While
 from tinote.ir.query import trip_count, walk
 from tinote.ir.types import Scalar
 
-#: Cost between two polls of the stop word, in additions: about 0.1 ms, of which a poll takes some nanoseconds.
+#: Cost between two polls of the stop word, in additions: about 0.1 ms, while a poll takes some nanoseconds.
 COST_BETWEEN_POLLS = 1 << 18
 #: Cost from which on waking other threads pays, in additions: about 20 µs.
 MIN_PARALLEL_COST = 60_000
 #: Iterations between two polls. Chosen, not measured.
 _MAX_STRIP = 1 << 15
-#: Iterations: strips are multiples of what machine code may do at once, so that only the last one leaves a rest.
+#: Strips are multiples of this number of iterations, more than any vector loop takes at once, so that only the last
+#: strip leaves a remainder.
 _STRIP_MULTIPLE = 64
-#: Iterations of a loop that does not poll, however little they cost. Chosen, not measured.
+#: Greatest number of iterations of a loop that does not poll. Chosen, not measured.
 _MAX_UNPOLLED = 1 << 16
-#: Cost for which it does not pay to ask whether it is time to poll, in additions: a loop of at most as much, by the
-#: ranges of its bounds, counts as half of it in the loop around it. Chosen, not measured.
+#: Cost below which a loop does not poll, in additions: a loop of at most this cost, by the ranges of its bounds, counts
+#: as half of it in the enclosing loop. Chosen, not measured.
 _MAX_SHORT_COST = 1 << 12
-#: Cost within a CPU's reordering window, in additions: it overlaps shorter iterations anyway. Chosen, not measured.
+#: Cost within a CPU's reordering window, in additions: a CPU overlaps shorter iterations anyway. Chosen, not measured.
 _REORDERED_COST = 256
-#: Cost of an iteration over that of its longest chain: with this much independent work it keeps a CPU's units busy.
-#: Chosen, not measured.
+#: Ratio of an iteration's cost to that of its longest dependence chain: with this much instruction-level parallelism a
+#: CPU's units are busy. Chosen, not measured.
 _BUSY_PARALLELISM = 2.5
-#: Cost of an iteration past which LLVM is not asked to vectorise, in additions: the time that it takes grows with the
-#: square of that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; with sines
-#: alike).
+#: Cost of an iteration past which LLVM does not vectorise, in additions: its compile time grows with the square
+#: (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; similar with sines).
 _MAX_VECTORISED_COST = 3_000
 
 
 class Polling(Enum):
     """How a loop polls the stop word."""
 
-    NEVER = "never"  # short: whoever contains it accounts for it
-    STRIPS = "strips"  # between strips of iterations; a strip is a loop without interruption
-    ITERATIONS = "iterations"  # counts at every iteration, because it contains a loop that is not short
+    NEVER = "never"  # short: the enclosing loop accounts for it
+    STRIPS = "strips"  # polls between strips of iterations; a strip does not poll
+    ITERATIONS = "iterations"  # counts at every iteration, since it contains a loop that is not short
 
 
 class LoopPlan(NamedTuple):
-    """`cost` is one iteration's (in lanes, its share of what runs for all), without the loops inside that account for
-    themselves; `strip` the iterations in a strip, a multiple of the lanes.
+    """`cost` is one iteration's (in lanes, its share of the vector code), without inner loops that poll themselves;
+    `strip` the iterations in a strip, a multiple of the lanes.
     """
 
     polling: Polling
@@ -91,15 +91,15 @@ class Loops:
         self._ranges: Ranges = {}
 
     def plan(self, region: Region, lanes: int, ranges: Ranges) -> LoopPlan:
-        """A plan for running `region` again and again, as a loop whose number of iterations is not known. `lanes`: how
-        many iterations it stands for; `ranges`: of its index.
+        """A plan for `region` as the body of a loop with an unknown trip count. `lanes`: iterations per execution of
+        it; `ranges`: of its index.
         """
         self._ranges = dict(ranges)
         cost, long = self._region(region)
         return _plan(cost, long, lanes)
 
     def _region(self, region: Region) -> tuple[int, bool]:
-        """Cost, and whether there are loops inside that account for themselves."""
+        """The cost, and whether there are inner loops that poll themselves."""
         total, long = 1, False
         for op in region.body:
             cost, inner = self._op(op)

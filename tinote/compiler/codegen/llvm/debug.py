@@ -1,4 +1,4 @@
-"""Debug metadata: where in the user's file or cell an instruction comes from.
+"""Debug metadata: the source location of each instruction in the user's file or cell.
 
 The locations always serve LLVM's remarks and the explorer; they become line tables in the object only when asked for.
 """
@@ -16,7 +16,7 @@ _FIRST_METADATA = 1_000_000
 
 
 def _quoted(text: str) -> str:
-    """A metadata string: quotes, backslashes and what is not printable ASCII are escaped byte by byte."""
+    """A metadata string: quotes, backslashes and non-printable or non-ASCII characters are escaped byte by byte."""
     return (
         '"'
         + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0][0], text.encode("utf-8", "surrogatepass")).decode()
@@ -49,7 +49,7 @@ class DebugInfo:
         )
 
     def lines(self) -> list[str]:
-        """The nodes, and what the module says about them."""
+        """The nodes, and the module flags."""
         flag = self._metadata.add('!{i32 2, !"Debug Info Version", i32 3}')
         return [f"!llvm.module.flags = !{{!{flag}}}", f"!llvm.dbg.cu = !{{!{self.unit}}}", *self._metadata.lines()]
 
@@ -73,7 +73,7 @@ class DebugInfo:
         return DebugScope(span.file, self._subprogram(name, span.file, max(span.line, 0)))
 
     def location(self, span: Span, scope: DebugScope) -> int:
-        """The number of the location of `span` in a function; a location at line 0 for what has no position in the
+        """The number of the location of `span` in a function; a location at line 0 if there is no position in the
         source.
         """
         key = (span, scope.number)

@@ -1,4 +1,4 @@
-"""A function under construction: variables as LLVM text, and what it takes from the launch block."""
+"""A function under construction: variables as LLVM text, and values loaded from the launch block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tinote.source import Span
 
 
 class FunctionEmitter(FunctionText):
-    """`env` says what stands for a variable. `tid` is the thread's number as LLVM text."""
+    """`env` maps variables to LLVM text. `tid` is the thread's number as LLVM text."""
 
     def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
         super().__init__(module.flags, module.helpers, fused=module.options.fused)
@@ -27,23 +27,23 @@ class FunctionEmitter(FunctionText):
         self.mark = module.debug.location(loc, self.debug_scope)
         self.tid = tid
         self.env: dict[Var, str] = {}
-        #: integer variables that are there as an i64 as well
+        #: integer variables that also exist as an i64
         self.widened: dict[Var, str] = {}
-        #: how an access says that it belongs to the parallel loops around it …
+        #: the metadata by which an access belongs to the parallel loops around it …
         self.group_text = ""
         #: … and to the innermost loop alone, if that was proved independent, updates included
         self.proved_text = ""
-        #: where checks note that they fail, while they do not leave the task: the address of an i1
+        #: the address of an i1 where failing checks are recorded, while they do not leave the task
         self.gathered = ""
-        #: variables that stand for lanes where it is asked how a scalar was made
+        #: variables that represent lanes where the definition of a scalar is needed
         self.one_lane: dict[Var, Var] = {}
-        #: what accesses to the memory of each tile alias
+        #: alias metadata of accesses to each tile
         self.tiles: dict[Var, str] = {}
         self.written = {root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
-        #: the function that a part is called by, and what it gets from there: the text there to type and own name
+        #: the caller of a part, and the values that it hands over: from the text there to type and own name
         self.caller: FunctionEmitter | None = None
         self.captured: dict[str, tuple[str, str]] = {}
-        #: the function of the task, where the results of parts lie in its memory, and how many bytes they take
+        #: the function of the task, the places of the parts' results in its memory, and their size in bytes
         self.root: FunctionEmitter = self
         self.places: dict[Atom, int] = {}
         self.room_bytes = 0
@@ -51,7 +51,7 @@ class FunctionEmitter(FunctionText):
         self.made: set[Atom] = set()
         self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}
-        #: the most words that a fault or print of this function shows
+        #: the greatest number of words that a fault or print of this function shows
         self.words = 0
 
     # atoms
@@ -79,11 +79,11 @@ class FunctionEmitter(FunctionText):
         return text
 
     def room(self) -> str:
-        """Where the results of parts lie: in the function of the task."""
+        """The memory of the parts' results: in the function of the task."""
         return "%room" if self.caller is None else self.capture("ptr", self.caller.room())
 
     def reserve(self, v: Var) -> int:
-        """Room for a result of a part: its offset."""
+        """Reserve memory for a result of a part; returns its offset."""
         assert isinstance(v.type, Scalar | Lanes)
         size = element_type(v.type).size * (v.type.lanes if isinstance(v.type, Lanes) else 1)
         offset = self.root.places[v] = -(-self.root.room_bytes // size) * size
@@ -91,7 +91,7 @@ class FunctionEmitter(FunctionText):
         return offset
 
     def load_place(self, v: Atom, emit: Callable[[str], str]) -> str:
-        """A result of a part. `emit`: here, or at the start of the function."""
+        """Load a result of a part. `emit`: here, or at the start of the function."""
         t = v.type
         assert isinstance(t, Scalar | Lanes)
         at = emit(f"getelementptr i8, ptr {self.room()}, i64 {self.root.places[v]}")
@@ -99,7 +99,7 @@ class FunctionEmitter(FunctionText):
         return emit(f"icmp ne {MEMORY_TYPES[t]} {text}, zeroinitializer") if element_type(t) is u1 else text
 
     def capture(self, ty: str, text: str) -> str:
-        """What a part calls what is `text` in the function that calls it, which hands it over."""
+        """The name in a part for a value that its caller calls `text` and hands over."""
         if not text.startswith("%"):
             return text
         if text not in self.captured:
@@ -107,7 +107,10 @@ class FunctionEmitter(FunctionText):
         return self.captured[text][1]
 
     def slot(self, t: Scalar, offset: int, notes: str = ", !invariant.load !0") -> str:
-        """A scalar in the launch block, loaded once at the start. `notes`: that nothing in the launch writes it."""
+        """A scalar in the launch block, loaded once at the start.
+
+        `notes`: metadata, as that nothing in the launch writes it.
+        """
         at = self.first(f"getelementptr i8, ptr %block, i64 {offset}")
         value = self.first(f"load {MEMORY_TYPES[t]}, ptr {at}, align 8{notes}")
         return self.first(f"icmp ne i8 {value}, 0") if t is u1 else value
@@ -167,12 +170,12 @@ class FunctionEmitter(FunctionText):
         """A temporary that this task only reads."""
         found = self._constants.get((buffer, offset))
         if found is None:
-            # Not an invariant load: the task before, into whose company LLVM may bring this one, writes it.
+            # Not an invariant load: the task before writes it, and LLVM may inline both into one function.
             at = self.module.layout.temporaries[buffer] + offset
             found = self.slot(buffer.dtype, at, self.module.aliasing.of(buffer))
             self._constants[buffer, offset] = found
         return found
 
     def assign_pointer(self, buffer: Buffer, address: str) -> None:
-        """Say where a private copy lies."""
+        """Set the address of a private copy."""
         self._pointers[buffer] = address

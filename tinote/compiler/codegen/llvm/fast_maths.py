@@ -1,10 +1,10 @@
-"""Functions of f32 and f64 that vectorise: inline polynomials for fast maths, where a call to the C library would stop
+"""Vectorisable functions of f32 and f64: inline polynomials for fast maths, since a call to the C library prevents
 vectorisation.
 
 Range reductions after Cody and Waite ("Software Manual for the Elementary Functions", 1980); the polynomials are
 minimax fits of our own (Remez). Errors, measured over all of the range: at most 2 units in the last place, of tanh in
-f64 2.5. NaN and infinities come out as from the C library. Of a large angle, sin and cos of f32 take as many digits of
-2/pi as it needs (Payne and Hanek, "Radian reduction for trigonometric functions", 1983). In f64 these two, whose
+f64 2.5. NaN and infinities come out as from the C library. For a large angle, sin and cos of f32 use the required
+digits of 2/pi (Payne and Hanek, "Radian reduction for trigonometric functions", 1983). In f64 these two, whose
 arguments may be large and exact, are functions with variants on vectors: beyond 2^30 they call the C library.
 """
 
@@ -41,9 +41,9 @@ from tinote.ir.types import Scalar, f16, f32, f64
 _ROUND_F32, _ROUND_F64 = 12582912.0, 6755399441055744.0
 #: Angles up to this are reduced by a product with pi in pieces.
 _MAX_NEAR_ANGLE_F64 = 2.0**30
-#: Exponents of f32, from each of which on another part of 2/pi says where in its turn an angle is.
+#: Exponents of f32 at which the digits of 2/pi for range reduction change.
 _FAR_ANGLES = (49, 69, 89, 109)
-#: What is nearer to 0 is its own sine.
+#: The sine of smaller numbers is the number.
 _MIN_ANGLE_F64 = 2.0**-27
 
 
@@ -56,7 +56,7 @@ def _d(value: float) -> str:
 
 
 def _polynomial(name: str, coefficients: tuple[float, ...], at: str, t: Scalar = f32) -> str:
-    """Horner's rule: the value is called `name`."""
+    """Horner's rule: the result is called `name`."""
     literals = [number(t, t.round(c)) for c in coefficients]
     lines: list[str] = []
     last = literals[-1]
@@ -161,7 +161,7 @@ def _product(name: str, factor: str, constant: float, fused: bool) -> str:
 
 
 def _less_turns(name: str, angle: str, fused: bool) -> str:
-    """`%n` times the high part of a quarter turn off an angle, with one rounding."""
+    """An angle less `%n` times the high part of a quarter turn, with one rounding."""
     if fused:
         return f"  {name} = call double @llvm.fma.f64(double %n, double {_d(-HALF_PI_HIGH)}, double {angle})"
     # The difference is exact, because both are near each other.
@@ -454,7 +454,7 @@ _NEEDS = {(f32, "tanh"): "exp"}
 
 
 def inline(f: FunctionText, name: str, t: Scalar, a: str) -> str | None:
-    """A function of f16, f32 or f64 inline, under fast maths; None when the C library's is to be called."""
+    """A function of f16, f32 or f64 inline, under fast maths; None if the C library's must be called."""
     if not f.flags:
         return None
     if t is f64 and name in _WAVES:

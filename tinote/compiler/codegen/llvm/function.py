@@ -82,7 +82,7 @@ class TaskText(FunctionEmitter):
         self.leave_if_failed(self.value(f"call i32 {called}({arguments})"))
 
     def _begin_part(self, loc: Span) -> TaskText:
-        """A function that goes on with what is known here."""
+        """The emitter of a part, with the facts known here."""
         part = TaskText(self.module, ir.Region((), ()), "%tid", loc)
         part.caller, part.root, part.stacks = self, self.root, Stacks(part, self.stacks)
         part.ranges, part.definitions, part.magnitudes = self.ranges, self.definitions, self.magnitudes
@@ -93,7 +93,7 @@ class TaskText(FunctionEmitter):
         return part
 
     def leave_if_failed(self, status: str) -> None:
-        """Go on only if what was called has given 0."""
+        """Continue only if the call returned 0."""
         on, failed = self.label(), self.label()
         good = self.value(f"icmp eq i32 {status}, 0")
         self.do(f"br i1 {good}, label %{on}, label %{failed}, !prof !{self.module.likely}")
@@ -128,14 +128,14 @@ class TaskText(FunctionEmitter):
         self.definitions[out] = op
 
     def _result_range(self, op: ir.Prim, t: Scalar) -> Interval | None:
-        """What an integer lies between before it is wrapped, if anything is known."""
+        """The range of an integer before it is wrapped, if known."""
         made_of = op.args[0].type
         if op.prim is p.cast and isinstance(made_of, Scalar) and made_of.kind == "f":
             return as_integer(self.float_range(op.args[0]), span_of_type(t))
         return result_range(self.ranges, op, t)
 
     def fuel(self) -> str:
-        """Where work is counted."""
+        """The counter of work."""
         if not self._fuel and isinstance(self.caller, TaskText):
             self._fuel = self.capture("ptr", self.caller.fuel())
         elif not self._fuel:

@@ -14,7 +14,7 @@ from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar
 
 Atoms = tuple[Atom, ...]
-#: Literal exponents of integers up to which a power is products. Chosen, not measured.
+#: Greatest literal exponent of integers for which a power becomes products. Chosen, not measured.
 _MAX_UNROLLED_POWER = 64
 
 

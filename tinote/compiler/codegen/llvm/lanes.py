@@ -1,4 +1,4 @@
-"""Loops in lanes as LLVM vectors: what lanes are made of, primitives on them, accesses by mask."""
+"""Lanes as LLVM vectors: construction, primitives, masked accesses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tinote.ir.types import Lanes, Scalar, element_type, u1
 
 
 def _splat(e: FunctionEmitter, text: str, t: Lanes) -> str:
-    """A scalar in each lane."""
+    """A scalar broadcast to all lanes."""
     ty, one = TYPES[t], TYPES[t.dtype]
     if not text.startswith("%"):
         # A name for a constant.
@@ -49,7 +49,7 @@ def _constant(t: Scalar, values: list[str]) -> str:
 
 
 def mask_below(e: FunctionEmitter, rest: str, t: Lanes) -> str:
-    """Which lanes of a loop are in its range, when `rest` iterations (an i64) are left."""
+    """The mask of lanes in a loop's range, when `rest` iterations (an i64) are left."""
     few = e.value(f"call i64 @llvm.umin.i64(i64 {rest}, i64 {t.lanes})")
     count = e.value(f"trunc nuw nsw i64 {few} to i32")
     ty = f"<{t.lanes} x i32>"
@@ -61,7 +61,7 @@ def mask_below(e: FunctionEmitter, rest: str, t: Lanes) -> str:
 def prim(e: FunctionEmitter, op: Prim) -> None:
     """A primitive on lanes: the code for scalars, on vectors.
 
-    Nothing is taken from what is known of its operands' ranges: that holds for the lanes that take part.
+    It does not use the ranges of operands: these hold only for active lanes.
     """
     t = op.out.type
     assert isinstance(t, Lanes)
@@ -83,7 +83,7 @@ def prim(e: FunctionEmitter, op: Prim) -> None:
 
 
 def _scalar_of(e: FunctionEmitter, atom: Atom) -> Atom:
-    """What stands for lanes where it is asked how a scalar was made."""
+    """The scalar that represents lanes where a definition is needed."""
     if isinstance(atom, Lit) or not isinstance(atom.type, Lanes):
         return atom
     found = e.one_lane.get(atom)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def reduce(e: FunctionEmitter, op: Reduce) -> None:
 
 
 def combined(e: FunctionEmitter, prim: p.Primitive, t: Lanes, text: str) -> str:
-    """All lanes of a vector combined into one number."""
+    """The reduction of a vector's lanes to one number."""
     ty, count = TYPES[t.dtype], t.lanes
     while count > 2:
         half = count // 2
@@ -135,7 +135,7 @@ def _bits(e: FunctionEmitter, mask: str, t: Lanes) -> str:
 
 
 def _place(e: FunctionEmitter, op: MaskedLoad | MaskedStore) -> tuple[str, str, str]:
-    """The name of the access's intrinsic after `load` or `store`, its address or addresses, and its metadata."""
+    """The suffix of an access's intrinsic after `load` or `store`, its address or addresses, and its metadata."""
     buffer = root_of(op.buffer)
     (offset,) = op.index
     t = op.mask.type
@@ -172,7 +172,7 @@ def masked_store(e: FunctionEmitter, op: MaskedStore) -> None:
 
 
 def first_fault(e: FunctionEmitter, op: Check) -> Check:
-    """A check on lanes as one on scalars: whether it holds for all, and what it shows of the first that fails."""
+    """A check on lanes as one on scalars: whether it holds for all, and the values of the first lane that fails."""
     t = op.args[0].type
     assert isinstance(t, Lanes)
     ty = f"i{t.lanes}"

@@ -1,5 +1,4 @@
-"""Where a kernel finds things in the launch block: scalar arguments, base pointers, extents, temporaries and return
-values.
+"""Layout of the launch block: scalar arguments, base pointers, extents, temporaries and return values.
 
 Offsets are in bytes from the start of the block; the kernel's own part begins at `FIRST_BYTE`. Every scalar has an
 8-byte slot of its own, little endian.
@@ -16,8 +15,8 @@ FIRST_BYTE = 128
 
 
 class BlockLayout:
-    """`slots` is the number of 8-byte slots from `FIRST_BYTE` on; `scratch_bytes` what one thread needs for private
-    copies.
+    """`slots` is the number of 8-byte slots from `FIRST_BYTE` on; `scratch_bytes` the bytes that one thread needs for
+    private copies.
 
     `buffers` are the fields and arrays whose addresses a launch provides, in the order of `pointers`. `extents` are
     keyed by buffer and axis and hold an i32 each; `temporaries` lie in the block itself; `results` has one offset a

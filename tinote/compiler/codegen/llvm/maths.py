@@ -14,7 +14,7 @@ from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar, f16, f32
 
 Atoms = tuple[Atom, ...]
-#: Literal exponents of floats up to which a power is products under fast math. Chosen, not measured.
+#: Greatest literal exponent of floats for which a power becomes products under fast maths. Chosen, not measured.
 _MAX_UNROLLED_POWER = 16
 
 
@@ -47,9 +47,9 @@ def rsqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
 def over_sqrt(f: FunctionText, t: Scalar, numerator: str, root: str) -> str:
     """`numerator` over a square root.
 
-    Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which makes a
-    NaN of 0 and of infinity, and of what is denormal. Zero and infinity are corrected after it, what is denormal is
-    scaled before it.
+    Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which gives
+    NaN for 0, infinity and denormal numbers. Zero and infinity are corrected afterwards, denormal numbers are scaled
+    before.
     """
     if t is not f32 or not f.flags:
         return f.value(f"fdiv{f.flags} {TYPES[t]} {numerator}, {root}")
@@ -92,7 +92,7 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if exponent == 0:
             return one
         return result if exponent > 0 else f.value(f"fdiv{f.flags} {TYPES[t]} {one}, {result}")
-    # LLVM would make whole numbers of the exponents of several lanes, and end the process where registers hold two.
+    # LLVM would convert the exponents of several lanes to integers, and abort where registers hold two.
     return _call(f, "pow", t, a, b, flags=f.flags.replace(" afn", "")) if f.lanes else _call(f, "pow", t, a, b)
 
 
@@ -100,7 +100,7 @@ def floor_divide(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> st
     """The floor of the quotient, less one where rounding made it reach the next integer."""
     if t is f16:
         return _in_single(f, floor_divide, atoms, a, b)
-    # No fast maths: by way of a reciprocal 6 / 3 may come out just under 2.
+    # No fast maths: with a reciprocal, 6 / 3 may come out just under 2.
     ty = TYPES[t]
     quotient = _call(f, "floor", t, f.value(f"fdiv {ty} {a}, {b}"), flags="")
     negated = f.value(f"fneg {ty} {quotient}")

@@ -26,7 +26,7 @@ def _address(e: FunctionEmitter, op: MemoryOp) -> tuple[Buffer, str]:
 
 
 def access(e: FunctionEmitter, buffer: Buffer, groups: str = "") -> str:
-    """The metadata of an access; `groups`: the parallel loops in whose promise of independence it takes part."""
+    """The metadata of an access; `groups`: the parallel loops whose independence covers it."""
     text = e.module.aliasing.of(buffer)
     return text + groups if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) else text
 
@@ -41,18 +41,18 @@ def load(e: FunctionEmitter, op: Load) -> None:
 
 
 def load_cell(e: FunctionEmitter, t: Scalar | Lanes, address: str, metadata: str = "") -> str:
-    """Load a scalar, or lanes that follow each other."""
+    """Load a scalar, or consecutive lanes."""
     value = e.value(f"load {MEMORY_TYPES[t]}, ptr {address}, align {element_type(t).alignment}{metadata}")
     return from_memory(e, t, value)
 
 
 def from_memory(e: FunctionEmitter, t: Scalar | Lanes, value: str) -> str:
-    """What was loaded as a value: a truth value is a byte in memory."""
+    """A loaded number as a value: a truth value is a byte in memory."""
     return e.value(f"icmp ne {MEMORY_TYPES[t]} {value}, zeroinitializer") if element_type(t) is u1 else value
 
 
 def to_memory(e: FunctionEmitter, t: Scalar | Lanes, value: str) -> str:
-    """A value as it is stored."""
+    """A value in its form in memory."""
     return e.value(f"zext {TYPES[t]} {value} to {MEMORY_TYPES[t]}") if element_type(t) is u1 else value
 
 
@@ -62,7 +62,7 @@ def store(e: FunctionEmitter, op: Store) -> None:
 
 
 def store_cell(e: FunctionEmitter, t: Scalar | Lanes, value: str, address: str, metadata: str = "") -> None:
-    """Store a scalar, or lanes one after the other."""
+    """Store a scalar, or consecutive lanes."""
     e.do(
         f"store {MEMORY_TYPES[t]} {to_memory(e, t, value)}, ptr {address}, align {element_type(t).alignment}{metadata}"
     )
@@ -76,8 +76,7 @@ def atomic(e: FunctionEmitter, op: Atomic) -> None:
     t = buffer.dtype
     value = e.use(op.value)
     if op.plain or buffer.kind is BufferKind.PRIVATE:
-        # The promise of a parallel loop does not hold for accumulation into one place; vectorisation proves
-        # where it does.
+        # Independence does not cover accumulation into one element; vectorisation proves where it does.
         metadata = access(e, buffer, e.proved_text)
         old = load_cell(e, t, address, metadata)
         store_cell(e, t, combine(e, op.prim, t, old, value), address, metadata)
@@ -100,7 +99,7 @@ def _atomic_update(e: FunctionEmitter, prim: p.Primitive, t: Scalar, address: st
             return e.value(f"atomicrmw {word} ptr {address}, {ty} {value} monotonic, align {t.size}{metadata}")
     elif prim is p.add and t.kind == "f" and t is not f16:
         return e.value(f"atomicrmw fadd ptr {address}, {ty} {value} monotonic, align {t.size}{metadata}")
-    # Compare and exchange until no other thread was faster.
+    # A compare-and-swap loop.
     bits = f"i{t.size * 8}"
     first = e.value(f"load atomic {bits}, ptr {address} monotonic, align {t.size}{metadata}")
     before, loop, done = e.block, e.label(), e.label()

@@ -1,11 +1,11 @@
-"""LLVM IR text for a function in its lowered form.
+"""LLVM modules for functions in lowered form.
 
     func axpy(%n: i32):                        define internal i32 @task_0(ptr %block, i64 %lo, i64 %hi, i32 %tid) { … }
       task parallel %i in 0 .. 1024: …   ->    define i32 @entry(ptr %block) { … @tn_parallel_for(…, @task_0, …) … }
 
-The text holds no addresses and no names of the user's: everything outside comes through the launch block
-(`layout.py`), so that equal functions give equal text whatever they run on. Only debug locations name the user's
-file, and `Module.digest` leaves them out.
+The text has no addresses and no names from user code: everything outside comes through the launch block (`layout.py`),
+so that equal functions give equal text for any memory. Only debug locations name the user's file, and `Module.digest`
+leaves them out.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tinote.runtime.digest import digest
 from tinote.runtime.sites import Site
 
 _DEFAULT = Options()
-#: Elements of a private copy that the calling thread merges alone, and that a thread takes at once of more. Chosen, not
-#: measured.
+#: Elements of a private copy that the calling thread merges alone; of larger copies, each thread takes this many at
+#: once. Chosen, not measured.
 _MAX_MERGED_BY_CALLER = 1 << 13
 _DECLARATIONS = """\
 declare i32 @tn_parallel_for(ptr, ptr, i64, i64, i64) nounwind
@@ -57,17 +57,17 @@ class LlvmModule(NamedTuple):
     layout: BlockLayout
     sites: tuple[Site, ...]
     digest: str
-    #: where in the launch block each task's nanoseconds are, if they are measured
+    #: the offset of each task's nanoseconds in the launch block, if measured
     clocks: tuple[int, ...] = ()
 
 
 def generate(fn: Function, options: Options = _DEFAULT) -> LlvmModule:
-    """The module of a lowered function. Raises `CompilerBug` naming what has no machine code."""
+    """The module of a lowered function. Raises `CompilerBug` naming an operation without machine code."""
     return _ModuleText(fn, options).finish()
 
 
-#: Tasks of a function from which on the entry function calls what it would otherwise take in. LLVM's work grows with
-#: the square of a function's length (measured, 100 loops that each add to one element: 7.5 s taken in, 1.9 s called).
+#: Number of tasks from which on the entry function calls them instead of inlining them. LLVM's work grows with the
+#: square of a function's length (measured, 100 loops that each add to one element: 7.5 s inlined, 1.9 s called).
 _MIN_CALLED_TASKS = 9
 
 
@@ -135,7 +135,7 @@ class _ModuleText(Shared):
         llvm_privates.end_copies(e, moves)
         e.do("ret i32 0")
         e.finish()
-        # Internal, so that LLVM takes the bounds for constants where the entry function alone calls it with literals.
+        # Internal, so that LLVM propagates literal bounds if the entry function is the only caller.
         self.add(f"define internal i32 @task_{number}(ptr %block, i64 %lo, i64 %hi, i32 %tid) noinline #0", e)
         return f"@task_{number}"
 
@@ -154,7 +154,7 @@ class _ModuleText(Shared):
         e.do(f"call void {self._clearer}(ptr %block)")
 
     def merger(self, task: Task, number: int, which: int, offset: int) -> str:
-        # At the kernel's own line: no loop of the user's, as LLVM's remarks tell them apart.
+        # At the kernel's own line, so that LLVM's remarks do not take it for a loop of the user.
         e = TaskText(self, Region((), ()), "%tid", self.fn.loc)
         llvm_privates.merge(e, task.privates[which], offset)
         self.add(
@@ -164,7 +164,7 @@ class _ModuleText(Shared):
 
 
 class _Entry:
-    """The entry function: runs the tasks one after the other and leaves at the first that fails."""
+    """The entry function: runs the tasks in order and returns at the first that fails."""
 
     def __init__(self, module: _ModuleText) -> None:
         self.module = module
@@ -187,7 +187,7 @@ class _Entry:
     def operation(self, op: object) -> None:
         e, module = self.e, self.module
         if isinstance(op, Load):
-            # Not through `Emitter.load`: what stands between tasks may have been written by the one before.
+            # Not through `Emitter.load`: a temporary between tasks may have been written by the previous task.
             buffer = root_of(op.buffer)
             offset = module.layout.temporaries[buffer] + (int(op.index[0].value) if op.index else 0)  # type: ignore[union-attr]
             at = e.value(f"getelementptr i8, ptr %block, i64 {offset}")
@@ -239,7 +239,7 @@ class _Entry:
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
             merger = module.merger(task, number, which, offset)
             count = llvm_privates.merge_count(e, private)
-            # That of a target whose shape is known at launch only is small (`passes/updates/privatise.py`).
+            # A target whose shape is known only at launch is small (`passes/updates/privatise.py`).
             if private.is_flat or int(count) <= _MAX_MERGED_BY_CALLER:
                 e.value(f"call i32 {merger}(ptr %block, i64 0, i64 {count}, i32 0)")
             else:

@@ -1,4 +1,4 @@
-"""Which integer arithmetic serves as byte offsets only, so that machine code may take it not to wrap."""
+"""Finds integer arithmetic that serves only as byte offsets, which machine code may assume not to wrap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tinote.ir.types import i64
 def offset_arithmetic(region: Region) -> set[Var]:
     """Sums and products in i64 that serve only as byte offsets.
 
-    Where the access is made it is in range, so that they do not wrap.
+    They do not wrap, since every access is in range.
     """
     made: list[tuple[Var, Prim]] = []
     other: set[Var] = set()

@@ -1,4 +1,4 @@
-"""Cuts long code into parts, each a function of its own.
+"""Outlining: cuts long code into parts, each a function of its own.
 
     define i32 @task_0(ptr %block, …) {          define i32 @part_1(ptr %block, i32 %tid, ptr %room) noinline { … }
       … thousands of instructions …       ->     define i32 @task_0(ptr %block, …) {
@@ -6,9 +6,8 @@
 
 The time that LLVM takes grows with the square of a function's length, or faster (measured: 500 times
 `a = (a*3 + i) % 1009` in one function 4 s, 2,000 times 84 s). Code whose work for LLVM is more than `MAX_WHOLE_WORK`
-becomes functions of about `_MIN_PART_WORK` each, so that the time grows in proportion. What a part computes for others
-goes through memory, the `room` of the function that calls them; so vectors are found within a part alone. Shorter code
-stays whole.
+becomes functions of about `_MIN_PART_WORK` each, so that the time is linear. Results that other parts use go through
+memory, the `room` of the caller; so vectorisation happens only within a part. Shorter code stays whole.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import NamedTuple
 from tinote.ir import nodes as ir
 from tinote.ir.lanes import LoadTile
 
-#: LLVM's work on code that stays one function: see above for what longer code takes.
+#: LLVM's work on code that stays one function, at most: see above for longer code.
 MAX_WHOLE_WORK = 3_000
-#: LLVM's work on a part from which on it ends. Chosen, not measured.
+#: LLVM's work after which a part ends. Chosen, not measured.
 _MIN_PART_WORK = 400
-#: Parts of one region from which on they are joined, so that the code that calls them is short. Chosen, not measured.
+#: Number of parts of one region from which on they are joined, so that the calling code is short. Chosen, not measured.
 _MAX_PARTS = 16
 #: LLVM's work on a part's call. Chosen, not measured.
 _CALL_WORK = 8
@@ -30,15 +29,15 @@ _WORK: dict[type[ir.Op], int] = {
     ir.Check: 6, ir.For: 10, ir.While: 10, ir.If: 4, ir.Print: 8, ir.Load: 2, ir.Store: 2, ir.Atomic: 4, ir.Push: 5,
     ir.Pop: 5,
 }  # fmt: skip
-#: What takes memory that lasts to the end of its region, and how far away its last use may be in the same part.
+#: Operations that allocate memory until the end of their region.
 _LASTING = (ir.Local, ir.NewStack, LoadTile)
 #: Operations to the last use of such memory that stays in its part. Chosen, not measured.
 _MAX_DISTANCE = 50
 
 
 class Part(NamedTuple):
-    """Operations of a region, from number `first` up to `end`, as a region of their own, and the variables of theirs
-    that are used afterwards. (Those of parts that it consists of are theirs.)"""
+    """The operations of a region from number `first` up to `end`, as a region of their own, and their results that are
+    used afterwards. (The results of nested parts belong to those.)"""
 
     first: int
     end: int
@@ -73,7 +72,7 @@ class _Cutter:
         return found
 
     def cut(self, region: ir.Region) -> int:
-        """Find the parts of a region, the innermost first; the work that is left of it."""
+        """Find the parts of a region, the innermost first; returns the remaining work."""
         body = region.body
         if self.work_of(region) < _MIN_PART_WORK:
             return self.work_of(region)
@@ -100,7 +99,7 @@ class _Cutter:
         return left + work
 
     def _joined(self, body: tuple[ir.Op, ...], parts: list[Part]) -> list[Part]:
-        """Few parts that consist of these, where they are many."""
+        """Many parts joined into a few."""
         while len(parts) > _MAX_PARTS:
             joined: list[Part] = []
             for part in parts:
@@ -126,7 +125,7 @@ class _Cutter:
         return last
 
     def _free_in(self, op: ir.Op) -> set[ir.Var]:
-        """The variables that an operation takes from outside."""
+        """The free variables of an operation."""
         found = self._free.get(op)
         if found is None:
             found = {a for a in op.args if type(a) is ir.Var}

@@ -33,7 +33,7 @@ def emit_prim(f: FunctionText, prim: Primitive, t: Scalar, atoms: Atoms, operand
 
 
 def combine(f: FunctionText, prim: Primitive, t: Scalar, old: str, value: str) -> str:
-    """What an atomic operation leaves in memory."""
+    """The value that an atomic operation leaves in memory."""
     if t is u1:
         # On truth values: modulo two.
         word = {
@@ -96,7 +96,7 @@ def _absolute(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
 
 
 def _extremum(word: str) -> Emitter:
-    """A NaN is left out. Under fast maths reductions vectorise."""
+    """An extremum that ignores NaN. Under fast maths reductions vectorise."""
 
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if t.kind == "f":
@@ -104,8 +104,8 @@ def _extremum(word: str) -> Emitter:
                 return _compared_extremum(f, t, word, atoms, a, b)
             order = " nsz" if f.flags else ""
             if not f.flags:
-                # LLVM (22) lets a NaN through where it knows that the other operand is none and zeros are ordered, as
-                # where it is an integer's value, or what a reduction begins with.
+                # LLVM (22) lets a NaN through where it knows that the other operand is not NaN and zeros are ordered,
+                # as for a converted integer or the initial value of a reduction.
                 unordered = [f.value(f"fcmp uno {TYPES[t]} {one}, {number(t, 0.0)}") for one in (a, b)]
                 a, b = (
                     f.value(f"select i1 {unknown}, {TYPES[t]} {other}, {TYPES[t]} {one}")
@@ -121,8 +121,8 @@ def _extremum(word: str) -> Emitter:
 
 
 def _compared_extremum(f: FunctionText, t: Scalar, word: str, atoms: Atoms, a: str, b: str) -> str:
-    """An extremum by comparison, where zeros have no order: LLVM takes its intrinsics apart into scalars for targets
-    whose instructions let a NaN through.
+    """An extremum by comparison, with zeros unordered: LLVM scalarises its intrinsics for targets whose instructions
+    let a NaN through.
     """
     ty = TYPES[t]
     if atoms and f.float_range(atoms[1]).nan and not f.float_range(atoms[0]).nan:
@@ -198,10 +198,10 @@ def _converted(f: FunctionText, s: Scalar, t: Scalar, a: str, known: FloatRange 
     if t.kind == "f":
         word = "sitofp" if s.kind == "i" else "uitofp"
         if t is f16 and s.bits > 8:
-            # Through f32: what that does not hold exactly is infinite in f16 anyway.
+            # Through f32: numbers that it does not represent exactly are infinite in f16 anyway.
             return f.value(f"fptrunc float {f.value(f'{word} {source} {a} to float')} to half")
         if t is f32 and s.bits == 64:
-            # By way of f64, as a Python number goes.
+            # Through f64, like a Python number.
             return f.value(f"fptrunc double {f.value(f'{word} {source} {a} to double')} to float")
         return f.value(f"{word} {source} {a} to {target}")
     if t.bits < s.bits:
@@ -241,12 +241,12 @@ def _direction(f: FunctionText, t: Scalar, atoms: Atoms, a: str, position: str) 
 
 
 def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str, known: FloatRange | None) -> str:
-    """A float as the nearest integer towards zero that the type has; NaN as zero.
+    """A float truncated to an integer and saturated to the type's range; NaN as zero.
 
-    Not `llvm.fptosi.sat`, which LLVM takes apart into scalars where the conversion itself is one vector instruction.
-    What the conversion makes of a number that is out of range is never chosen; of one that is certainly in range, the
-    conversion is all. f16 goes through f32: LLVM's own saturating conversion of f16 to i16 makes the lowest number of
-    NaN on processors with instructions for f16.
+    Not `llvm.fptosi.sat`, which LLVM scalarises where the conversion itself is one vector instruction. The result of
+    converting a number out of range is never selected; if the number is certainly in range, only the conversion
+    remains. f16 goes through f32: LLVM's own saturating conversion of f16 to i16 makes the lowest number of NaN on
+    processors with instructions for f16.
     """
     if s is f16:
         s, a = f32, f.value(f"fpext half {a} to float")
@@ -356,6 +356,6 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.random_bits: _random_bits,
 }
 
-#: Primitives that are gone before machine code.
+#: Primitives that earlier passes remove.
 NO_CODE = (p.pack, p.extract, p.insert)
 require_all("LLVM code", EMITTERS, NO_CODE)

@@ -26,14 +26,14 @@ from tinote.runtime import layout as block
 
 #: Bytes before a thread's copies, for its flag: a cache line.
 _FLAG_BYTES = 64
-#: Bytes of a copy that is a local variable of its task. Chosen, not measured.
+#: Greatest size of a copy that is a local variable of its task, in bytes. Chosen, not measured.
 _MAX_BYTES_IN_REGISTERS = 256
-#: Components of an element up to which a copy is merged run by run. Chosen, not measured.
+#: Greatest number of components for which a copy is merged run by run. Chosen, not measured.
 _MAX_RUNS = 16
 
 
 class Slice(NamedTuple):
-    """Where the private copies of a task lie in a thread's slice, and its size."""
+    """Offsets of a task's private copies in a thread's slice, and the size of the slice."""
 
     offsets: tuple[int, ...]
     size: int
@@ -61,7 +61,7 @@ def _slice_of(e: TaskText, tid: str) -> str:
 def begin_copies(e: TaskText, task: Task, slots: Slice) -> list[tuple[str, str, int]]:
     """Before the loop of a task: mark the slice as used and set the copies to their neutral elements.
 
-    Returns what `end_copies` needs.
+    Returns the argument of `end_copies`.
     """
     if not task.privates:
         return []
@@ -163,7 +163,7 @@ def _runs(private: Private) -> list[_Run]:
         return [_Run(0, 0, size, size)]
     same = copy.strides == target.strides and copy.element_strides == target.element_strides
     if same and buffer_bytes(copy) == _total(private) * size:
-        # All of the memory, in whatever order.
+        # All of the memory, in any order.
         return [_Run(0, 0, size, size)]
     steps = _step(copy), _step(target)
     if steps[0] is None or steps[1] is None or math.prod(copy.element) > _MAX_RUNS:
@@ -176,7 +176,7 @@ def _runs(private: Private) -> list[_Run]:
 
 
 def merge_count(e: TaskText, private: Private) -> str:
-    """How far the range of a merging function goes."""
+    """The end of a merging function's range."""
     if not private.is_flat:
         return str(_total(private) // max(1, len(_runs(private))))
     target = private.target
@@ -187,7 +187,7 @@ def merge_count(e: TaskText, private: Private) -> str:
 
 
 def merge(e: TaskText, private: Private, offset: int) -> None:
-    """The body of a function that combines elements [%lo, %hi) of all threads' copies into the target, thread after
+    """The body of a function that merges elements [%lo, %hi) of all threads' copies into the target, thread by
     thread."""
     into = e.pointer(private.target)
     with counted(e, "0", _threads(e)) as thread:

@@ -1,7 +1,7 @@
-"""What integers lie between, as far as it shows from one operation and the intervals of its operands.
+"""Interval analysis of integers: from one operation and the intervals of its operands.
 
-Machine code uses it to say that sums do not wrap (so that consecutive accesses are seen as such) and to divide
-without the cases that cannot happen.
+Machine code uses it to mark sums that do not wrap (so that consecutive accesses are recognised) and to omit impossible
+cases of division.
 """
 
 from __future__ import annotations

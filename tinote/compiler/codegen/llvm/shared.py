@@ -1,4 +1,4 @@
-"""What the functions of a module share."""
+"""State shared by the functions of a module."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from tinote.ir.query import buffers_of, walk
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
-#: Contraction and approximate functions. Where sums may be reordered and roots estimated, their operations say so.
+#: Contraction and approximate functions. Sums that may be reordered and roots that may be estimated have flags of their
+#: own.
 _FAST_MATH = " nsz contract afn"
 
 
 class Options(NamedTuple):
-    """What the code depends on beside the function.
+    """Options of code generation.
 
     `fast_math`: contraction, approximate functions, estimates of reciprocal roots, reductions by + in another order.
-    What else it permits `passes/simplification/reassociate.py` does, which knows where no number overflows.
+    `passes/simplification/reassociate.py` applies its other rewrites, since it knows where no number overflows.
     `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
     debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task. `fused`:
-    the target multiplies and adds with one rounding. `numeric_extrema`: it has instructions for the lesser and the
-    greater of two floats of which one may be NaN.
+    the target multiplies and adds with one rounding. `numeric_extrema`: it has instructions for the minimum and maximum
+    of floats that ignore NaN.
     """
 
     fast_math: bool = True
@@ -45,13 +46,13 @@ class Shared:
     def __init__(self, fn: Function, options: Options, handlers: Mapping[type[Op], Callable[..., None]]) -> None:
         self.fn = fn
         self.options = options
-        #: what emits each kind of operation
+        #: the handler of each kind of operation
         self.handlers = handlers
         self.flags = _FAST_MATH if options.fast_math else ""
         self.helpers: dict[str, str] = {}
         self.layout = make_layout(fn)
         self.metadata = Metadata()
-        # Node 0 is empty: what `!invariant.load` asks for.
+        # Node 0 is empty, as `!invariant.load` requires.
         self.metadata.add("!{}")
         self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
         self.buffers = buffers_of(fn)
@@ -80,7 +81,7 @@ class Shared:
         return len(self.sites) - 1
 
     def loop_site(self, loc: Span) -> int:
-        """The number by which a launch that is interrupted tells that it was in the loop at `loc`."""
+        """The site number by which an interrupted launch reports that it was in the loop at `loc`."""
         if loc not in self._loop_sites:
             self._loop_sites[loc] = self.site(Site(SiteKind.INTERRUPT, loc, self.fn.name))
         return self._loop_sites[loc]

@@ -1,8 +1,8 @@
 """Stacks of saved values, and the arena that holds them.
 
 A stack whose capacity is a small literal lives on the machine's stack; one whose capacity is known when it is made
-is a single piece of the arena; one of unknown capacity is a chain of pieces. What a region took from the arena it
-gives back at its end.
+is a single piece of the arena; one of unknown capacity is a chain of pieces. A region returns its memory to the arena
+at its end.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tinote.ir.types import Lanes, Scalar, Stack, Tensor, element_type
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
-#: Bytes of a stack of saved values that lives on the machine's stack. Chosen, not measured.
+#: Greatest size of a stack of saved values on the machine's stack, in bytes. Chosen, not measured.
 _MAX_BYTES_ON_STACK = 1024
-#: Values of a chunk of a stack without a bound. Chosen, not measured.
+#: Values per chunk of a stack without a bound. Chosen, not measured.
 _CHUNK_VALUES = 1024
 #: Bytes before a chunk's values: the addresses of the previous and of the next chunk, in a cache line.
 _CHUNK_HEADER_BYTES = 64
@@ -32,7 +32,7 @@ _MAX_VALUES = 1 << 48
 
 class _Open(NamedTuple):
     """A stack: its values' type (lanes: a row of them for each push), its memory (for a chain: the cell that holds the
-    current chunk), the cell that counts, and what its accesses alias.
+    current chunk), the cell of its count, and its alias metadata.
     """
 
     content: Scalar | Lanes
@@ -66,7 +66,7 @@ class Stacks:
         self._marks.append(None)
 
     def leave(self, region: Region) -> None:
-        """A region ends: give back what it took, unless a chain that outlives it has grown meanwhile."""
+        """A region ends: free its memory in the arena, unless a chain that outlives it has grown meanwhile."""
         mark = self._marks.pop()
         if mark is None or self._grows_outer(region):
             return
@@ -83,12 +83,13 @@ class Stacks:
         return False
 
     def _mark(self) -> None:
-        """What is taken from the arena from here on goes back at the end of the region that is open."""
+        """Mark the arena: memory allocated from here on is freed at the end of the open region."""
         if self._marks[-1] is None:
             self._marks[-1] = self._e.value(f"call i64 @tn_arena_mark(ptr %block, i32 {self._e.tid})")
 
     def allocate(self, size: str, loc: Span, what: str = "") -> str:
-        """Memory from the arena until the end of the region that is open; a located fault when the limit is reached."""
+        """Allocate memory from the arena until the end of the open region; a located fault when the limit is
+        reached."""
         e = self._e
         self._mark()
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
@@ -139,7 +140,7 @@ class Stacks:
         return stack
 
     def _find(self, stack: Var) -> _Open | None:
-        """A stack of this function's, or of the one that calls this part."""
+        """A stack of this function, or of the caller of this part."""
         found = self._open.get(stack)
         if found is None and self._outer is not None:
             found = self._outer._find(stack)

@@ -1,4 +1,4 @@
-"""Which additions are a step of a sum that a loop carries: their order is open under fast maths.
+"""Finds the additions of loop-carried sums, which fast maths may reorder.
 
 %s: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 0.0f32:
   %a: f32 = add %x, %y            not one: 3e38 + 3e38 - 3e38 must not be reordered
@@ -13,12 +13,12 @@ from tinote.ir.nodes import Atom, For, If, Op, Prim, Region, Var, While
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 
-#: For each variable the carried values, as bits, that it is a sum of, or that it is added to.
+#: For each variable, as bits, the carried values that it sums up or is added to.
 Sets = dict[Var, int]
 
 
 def steps_of_sums(region: Region) -> set[Op]:
-    """The additions and subtractions of floats in `region` that lead from a carried value to what it becomes."""
+    """The float additions and subtractions in `region` from a carried value to its value in the next iteration."""
     found: set[Op] = set()
     for loop in walk(region):
         if isinstance(loop, For | While) and loop.outs:
@@ -32,14 +32,14 @@ def steps_of_sums(region: Region) -> set[Op]:
 
 
 def _terms(op: Prim) -> tuple[Atom, ...]:
-    """The operands through which a sum goes."""
+    """The operands that may be partial sums."""
     if op.prim is p.add:
         return op.args
     return op.args[:1] if op.prim is p.sub else op.args[1:] if op.prim is p.select else ()
 
 
 def _sources(op: Op) -> list[tuple[Atom, ...]]:
-    """For each out, the atoms through which a sum reaches it."""
+    """For each result, the atoms that pass a sum on to it."""
     if isinstance(op, Prim):
         return [_terms(op)]
     if isinstance(op, If):

@@ -39,7 +39,7 @@ class Metadata:
         return [f"!{k} = {text}" for k, text in enumerate(self._nodes, self._first)]
 
 
-#: Bytes that the arrays of one function may take of the machine's stack, of which a thread may have little. Chosen, not
+#: Bytes that the arrays of one function may take of the machine's stack: a thread's stack may be small. Chosen, not
 #: measured.
 _MAX_STACK_BYTES = 64 << 10
 
@@ -48,8 +48,8 @@ class FunctionText:
     """The instructions of a function: a head (allocas, pointers, arguments; runs first), a body, and cold blocks
     that stand at its end.
 
-    Beside each line of the body stands the number of its debug location (0: none), so that the text can be had with
-    and without them.
+    Each line of the body comes with the number of its debug location (0: none), so that the text is available with and
+    without them.
     """
 
     __slots__ = (
@@ -82,22 +82,22 @@ class FunctionText:
         self.flags = flags
         #: whether the target multiplies and adds with one rounding
         self.fused = fused
-        #: whether it has instructions for the extremum of two numbers of which one may be NaN
+        #: whether it has instructions for extrema that ignore NaN
         self.numeric_extrema = True
-        #: functions that the module needs beside its own, name to text
+        #: helper functions that the module needs, name to text
         self.helpers: dict[str, str] = {} if helpers is None else helpers
-        #: how many lanes what is emitted is for: 0, outside of primitives on lanes
+        #: number of lanes of the code being emitted: 0 outside primitives on lanes
         self.lanes = 0
-        #: what integer variables are known to lie between
+        #: known ranges of integer variables
         self.ranges: dict[Var, tuple[int, int]] = {}
-        #: the applications of primitives so far, and how large their results are
+        #: the applications of primitives so far, and the magnitudes of their results
         self.definitions: dict[Var, Prim] = {}
         self.magnitudes = Magnitudes(self.definitions)
-        #: square roots, by name: what they are of, and whether that is certainly more than zero and normal (or NaN)
+        #: square roots, by name: the operand, and whether it is certainly positive and normal (or NaN)
         self.roots: dict[str, tuple[str, bool]] = {}
         #: whether the integer operation that is being emitted cannot wrap
         self.no_wrap = False
-        #: whether the addition that is being emitted is a step of a sum that a loop carries
+        #: whether the addition being emitted is part of a loop-carried sum
         self.summing = False
         self.head: list[str] = []
         self.lines: list[str] = []
@@ -105,7 +105,7 @@ class FunctionText:
         self.cold: list[str] = []
         self.cold_marks: list[int] = []
         self.mark = 0
-        #: the number of its own debug information
+        #: the number of the function's debug information
         self.scope = 0
         self.block = "entry"
         self._values = 0
@@ -114,7 +114,7 @@ class FunctionText:
 
     @property
     def sum_flags(self) -> str:
-        """The flags of an addition whose order among others is open."""
+        """The flags of an addition that may be reordered."""
         return " reassoc nsz contract" if self.flags else ""
 
     @property
@@ -123,7 +123,7 @@ class FunctionText:
         return f"{self.flags} arcp" if self.flags else ""
 
     def float_range(self, atom: Atom) -> FloatRange:
-        """Between which numbers a float lies."""
+        """The range of a float."""
         return float_range(atom, self.definitions, lambda a: range_of(self.ranges, a))
 
     def name(self) -> str:
@@ -155,7 +155,7 @@ class FunctionText:
         return name
 
     def _on_vectors(self, name: str) -> bool:
-        """Whether a function of our own has a form on vectors, which is made of its text if that does not branch."""
+        """Whether a helper function has a vector form, which is derived from its text if that does not branch."""
         wide = vector_name(name, self.lanes)
         if wide == name:
             return False
@@ -168,8 +168,8 @@ class FunctionText:
         return True
 
     def _in_parts(self, ty: str, name: str, arguments: str) -> str:
-        """A call of a function that has no form for this number of lanes: of its form for half of them, or of itself
-        for each lane.
+        """A call of a function without a form for this number of lanes: two calls for half of them, or one for each
+        lane.
         """
         lanes, half = self.lanes, self.lanes // 2
         self.lanes = 0
@@ -215,7 +215,7 @@ class FunctionText:
         return True
 
     def hole(self) -> int:
-        """Room for an instruction that is not known yet; filled by `fill`."""
+        """A placeholder for an instruction that is not known yet; filled by `fill`."""
         self.lines.append("")
         self.marks.append(self.mark)
         return len(self.lines) - 1
@@ -230,7 +230,7 @@ class FunctionText:
         self.block = label
 
     def cold_block(self, label: str, *lines: str) -> None:
-        """A block that is rarely entered; it must end by itself."""
+        """A rarely executed block; it must end with a terminator."""
         self.cold.append(f"{label}:")
         self.cold_marks.append(0)
         for line in lines:

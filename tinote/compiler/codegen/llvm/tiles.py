@@ -1,5 +1,5 @@
-"""Tiles: rows of memory of several lanes, transposed, so that what one place of all rows holds lies side by side; and
-local arrays of lanes, which lie alike.
+"""Tiles: rows of memory of several lanes, transposed so that each column is contiguous; and local arrays of lanes, with
+the same layout.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tinote.ir.nodes import Lit, Local, Op
 from tinote.ir.types import Lanes, Tile
 from tinote.runtime import library
 
-#: Bytes: tiles up to this size live on the machine's stack while there is room, larger ones in the arena. Chosen, not
+#: Bytes of a tile on the machine's stack, at most, while there is room; larger ones are in the arena. Chosen, not
 #: measured.
 _MAX_BYTES_ON_STACK = 16 << 10
 
@@ -62,8 +62,8 @@ def store_tile(e: FunctionEmitter, op: StoreTile) -> None:
 
 
 def _move(e: FunctionEmitter, op: LoadTile | StoreTile, t: Lanes, address: str) -> None:
-    """Move all rows between the tile and where the first one is. A library function does it, which gets how far it is
-    to the next one, how long they are, how many lanes there are and how many of them have a row.
+    """Move all rows between the tile and memory, beginning with the address of the first one. A library function does
+    it; its arguments are the stride of rows, their length, the number of lanes and the number of lanes with a row.
     """
     size = t.dtype.size
     start = e.value(f"getelementptr i8, ptr {e.pointer(root_of(op.buffer))}, i64 {e.use(op.index[0])}")
@@ -103,7 +103,7 @@ def set_of_tile(e: FunctionEmitter, op: Op) -> None:
 
 
 def _places(e: FunctionEmitter, op: Op) -> tuple[Lanes, str, str, str]:
-    """A place of each lane's own: the type there, and of an intrinsic the suffix, the addresses and the mask."""
+    """Separate addresses for each lane: the type there; for an intrinsic, the suffix, the addresses and the mask."""
     rows, places = op.args[:2]
     tile = rows.type
     assert isinstance(tile, Tile)
@@ -118,7 +118,7 @@ def _places(e: FunctionEmitter, op: Op) -> tuple[Lanes, str, str, str]:
 
 
 def _place(e: FunctionEmitter, op: Op) -> tuple[Lanes, str, str]:
-    """What one place of all rows holds: its type, its address and what it aliases."""
+    """One column of all rows: its type, its address and its alias metadata."""
     rows, place = op.args[:2]
     tile = rows.type
     assert isinstance(tile, Tile)
@@ -128,7 +128,7 @@ def _place(e: FunctionEmitter, op: Op) -> tuple[Lanes, str, str]:
 
 
 def _square(e: FunctionEmitter, t: Lanes) -> int:
-    """How many lanes are transposed at once: as many as fill a vector register."""
+    """The number of lanes transposed at once, which fill a vector register."""
     bits = e.module.options.vector_width or 256
     return min(t.lanes, max(2, bits // (8 * t.dtype.size)))
 
@@ -200,7 +200,7 @@ def _mover(name: str, size: int, n: int, vector_width: int, *, loads: bool) -> s
 
 
 def _transposed(f: _Function, rows: list[str], ty: str) -> list[str]:
-    """As many vectors as each has numbers, transposed: pairs of ever larger blocks change places."""
+    """A square of vectors, transposed by exchanging pairs of ever larger blocks."""
     n = len(rows)
     block = 1
     while block < n:

@@ -9,7 +9,7 @@ from tinote.ir.types import Lanes, Scalar, Tangents, f16, f32, f64, i8, i16, i32
 
 
 class _Types(dict[Scalar | Lanes, str]):
-    """How types are written: scalars as the table says, lanes and tangents along several directions as vectors."""
+    """LLVM types: scalars by the table, lanes and tangents along several directions as vectors."""
 
     def __missing__(self, t: Scalar | Lanes) -> str:
         if isinstance(t, Lanes):

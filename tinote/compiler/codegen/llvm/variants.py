@@ -1,7 +1,7 @@
-"""Functions that branch, with variants on vectors, so that loops which call them vectorise all the same.
+"""Vector variants of functions with branches, so that loops that call them can be vectorised.
 
 LLVM's vectoriser takes the variant that the scalar function's attribute names (the vector function ABI). A variant is
-the scalar text read as text on vectors; where any lane takes the rare path, all lanes do.
+the scalar text read as text on vectors; if one lane takes the rare path, all lanes do.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def function(
     of: Scalar | None = None,
     rarely: tuple[str, Callable[[], str]] | None = None,
 ) -> str:
-    """Define a function of floats of type `t`, and its variants, in the module unless they are; its symbol.
+    """Define a function of floats of type `t`, and its variants, in the module unless they exist. Returns its symbol.
 
     `parameters` has a letter for each: they are called %a and so on; `of`: their type, where it is another one. `body`
-    gives the scalar text with its `ret`: where it branches, what a true condition leads to must be right for all
+    gives the scalar text with its `ret`: where it branches, the code for a true condition must be right for all
     numbers. `rarely`: a function of one `t` that it calls there, and which does not branch; then there is little else,
     which is inlined once loops have taken their variants.
     """

@@ -1,12 +1,12 @@
-"""Straight-line LLVM text for one number, read as text for one number in each lane.
+"""Widens straight-line LLVM text from scalars to vectors.
 
     %v3 = fadd float %v1, 0x3FF0000000000000
         -> %v3 = fadd <16 x float> %v1, splat (float 0x3FF0000000000000)
     %v4 = call i32 @llvm.smax.i32(i32 %v2, i32 0)
         -> %v4 = call <16 x i32> @llvm.smax.v16i32(<16 x i32> %v2, <16 x i32> splat (i32 0))
 
-LLVM's instructions are the same on vectors, so that what is written once, for a scalar, serves both. A function that is
-no intrinsic has its lanes one after the other, unless it is one of our own that does not branch.
+LLVM's instructions are the same on vectors, so text written once, for a scalar, serves both. A function that is not an
+intrinsic is called once for each lane, unless it is a helper that does not branch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OWN_CALL = re.compile(rf"call (?P<type>\w+) (?P<name>{OWN_NAME.pattern})\((?P<ar
 
 
 def widened(text: str, lanes: int) -> str:
-    """Instructions on scalars as instructions on vectors. An operand that is no literal is a vector already."""
+    """Instructions on scalars as instructions on vectors. Every operand other than a literal is a vector already."""
     last = ""
 
     def replace(found: re.Match[str]) -> str:
@@ -41,11 +41,11 @@ def widened(text: str, lanes: int) -> str:
             case "name" if word[0] == "@":
                 return vector_name(word, lanes)
             case _:
-                return word  # a variable, or what an intrinsic wants as a constant
+                return word  # a variable, or a constant operand of an intrinsic
 
     return _TOKEN.sub(replace, text)
 
 
 def vector_name(name: str, lanes: int) -> str:
-    """What a function on scalars is called on vectors."""
+    """The name of a scalar function's vector form."""
     return _SUFFIX.sub(lambda found: f"v{lanes}{found.group()}", name)

@@ -1,4 +1,4 @@
-"""The work of one iteration of a parallel loop: decides whether waking other threads pays.
+"""The work of one iteration of a parallel loop, which decides whether waking other threads pays.
 
 It is computed at launch where it depends on lengths that are known only then.
 """
@@ -14,9 +14,9 @@ from tinote.ir.lanes import lanes_of
 from tinote.ir.query import definitions, walk
 from tinote.ir.types import Scalar
 
-#: Operations after one another by which a length is computed at launch. Chosen, not measured.
+#: Longest chain of operations that computes a length at launch. Chosen, not measured.
 _MAX_DEPTH = 6
-#: Iterations of one loop that are counted: products of the work inside, which is bounded by 2**20, stay in i64.
+#: Counted iterations of one loop, at most: products with the work inside, which is at most 2**20, fit i64.
 _MAX_TRIP_COUNT = 1 << 40
 
 Amount = int | str
@@ -45,8 +45,8 @@ def _amount(text: str) -> Amount:
 
 
 class _Amounts:
-    """Evaluates lengths outside of the task, as far as they are made of literals, parameters, extents and loop indices
-    (which count as the middle of their range)."""
+    """Evaluates lengths outside the task, if they depend only on literals, parameters, extents and loop indices (which
+    count as the middle of their range)."""
 
     def __init__(self, e: TaskText, task: ir.Task) -> None:
         self._e = e
@@ -69,7 +69,7 @@ class _Amounts:
         return total // 2 if isinstance(total, int) else self._e.value(f"ashr i64 {total}, 1")
 
     def share(self, work: Amount, loop: ir.For | ir.Task) -> Amount:
-        """The work of one iteration, of a loop's body that may stand for several."""
+        """The work of one iteration, for a body that may execute several."""
         lanes = lanes_of(loop)
         if lanes == 1:
             return work

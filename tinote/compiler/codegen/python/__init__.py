@@ -1,1 +1,1 @@
-"""IR to plain Python."""
+"""The Python back end: from IR to plain Python."""

@@ -1,4 +1,4 @@
-"""Primitives as operations of a function: components, checked divisions, overflow that is reported."""
+"""Arithmetic in generated Python: components, checked divisions, reported overflow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def arithmetic(e: PythonEmitter, op: ir.Prim, args: Sequence[ast.expr]) -> ast.e
 
 
 def divisor(e: PythonEmitter, op: ir.Prim, args: list[ast.expr]) -> bool:
-    """Check the divisor, in place, if it may be zero; whether that was needed."""
+    """Check the divisor, in place, if it may be zero. Returns whether that was needed."""
     if e.surely_divides(op):
         return False
     sign = "//" if op.prim in (p.floordiv, p.raw_div) else "%"

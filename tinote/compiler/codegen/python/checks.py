@@ -1,4 +1,4 @@
-"""Checks and prints: what a kernel reports, by the number of a site."""
+"""Checks and prints: reports by the number of a site."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinote.source import Span
 def checked_index(
     e: PythonEmitter, code: ast.expr, name: str, axis: int, extent: int | ast.expr, loc: Span, first: int = 0
 ) -> ast.expr:
-    """An index of what `name` stands for, once it is known to be in range."""
+    """An index into `name`, checked if needed."""
     known = extent if isinstance(extent, int) else None
     at = e.site(bounds_site(e.buffers, name, axis, known, loc, first))
     limit = ast.Constant(extent) if isinstance(extent, int) else extent

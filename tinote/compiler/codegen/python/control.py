@@ -12,7 +12,7 @@ from tinote.ir import nodes as ir
 
 
 def inner(e: PythonEmitter, region: ir.Region, names: Sequence[str]) -> list[ast.stmt]:
-    """The statements of a region, which leaves what it yields in these variables."""
+    """The statements of a region, with its yields assigned to these variables."""
     saved = e.enter()
     e.ops(region)
     terms = e.take(region.yields)
@@ -22,7 +22,7 @@ def inner(e: PythonEmitter, region: ir.Region, names: Sequence[str]) -> list[ast
 
 
 def carried(e: PythonEmitter, op: ir.For | ir.While, params: Sequence[ir.Var]) -> list[str]:
-    """Names for the values that a loop carries, which hold its results in the end."""
+    """Names for the values that a loop carries, which hold its results at the end."""
     end = e.uses.end[op]
     found: list[str] = []
     for k, (out, param) in enumerate(zip(op.outs, params, strict=True)):

@@ -1,4 +1,4 @@
-"""A Python function under construction: the walk over its operations, and what is known of them."""
+"""A Python function under construction: the walk over its operations, and facts about them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PythonEmitter(Order):
         self.temporaries: dict[str, ir.Buffer] = {}
 
     def memory(self, buffer: ir.Buffer) -> None:
-        """Decide how a buffer is reached: fields through the launch, arrays and temporaries as variables."""
+        """Decide how a buffer is accessed: fields through the launch, arrays and temporaries as variables."""
         if buffer.kind is ir.BufferKind.PRIVATE or buffer.flat is not None:
             raise CompilerBug("Python code", f"{buffer!r} belongs to a later form")
         if buffer.kind in (ir.BufferKind.ARRAY, ir.BufferKind.TEMPORARY):
@@ -94,7 +94,7 @@ class PythonEmitter(Order):
         return self.may_overflow(op)
 
     def may_overflow(self, op: ir.Prim | ir.Atomic) -> bool:
-        """Whether overflow of this operation is to be reported."""
+        """Whether overflow of this operation is reported."""
         return self.reports_overflow and may_overflow(op) and not all(isinstance(a, ir.Lit) for a in op.args)
 
     def overflow(self, op: ir.Prim | ir.Atomic) -> int:
@@ -117,7 +117,7 @@ class PythonEmitter(Order):
     # indices
 
     def within(self, op: ir.Op, tensor: ir.Atom, index: Sequence[ir.Atom]) -> bool:
-        """Whether the indices of a component are in range for certain."""
+        """Whether the indices of a component are certainly in range."""
         shape = shape_of(tensor.type.content if isinstance(tensor.type, Ref) else tensor.type)
         return all(self.sides(op, atom, n) == (True, True) for atom, n in zip(index, shape, strict=False))
 

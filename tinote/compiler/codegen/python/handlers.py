@@ -1,4 +1,4 @@
-"""The code of each operation."""
+"""The handlers that emit each kind of operation."""
 
 from __future__ import annotations
 

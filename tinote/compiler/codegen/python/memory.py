@@ -15,7 +15,7 @@ from tinote.ir.buffers import root_of
 
 
 def index_of(e: PythonEmitter, op: ir.Load | ir.Store | ir.Atomic, codes: Sequence[ast.expr]) -> ast.expr:
-    """What stands between the brackets of an access."""
+    """The subscript of an access."""
     buffer = op.buffer
     access = e.accesses.of(op)
     found: list[ast.expr] = []

@@ -1,4 +1,4 @@
-"""Plain Python from IR: what `ti.init(arch=ti.python)` runs, and what `kernel.python()` shows.
+"""Python functions from IR: `ti.init(arch=ti.python)` runs them, and `kernel.python()` shows them.
 
     def step(rt, dt):                                   @ti.kernel
         for i in rt.iterations(0, 8):                        def step(dt: ti.f32):
@@ -10,10 +10,10 @@ The function is made from the first typed IR, as a syntax tree whose nodes stand
 compiled under the name of the user's file or cell, so breakpoints, steps and tracebacks name the user's lines, and the
 user's variables are Python's local variables, with the user's names. The code of a device function runs in the
 kernel's frame. If it is in the same file or cell it has its own lines, and a breakpoint there stops as well; a code
-object has only one file, so what comes from another one has the line of the call that brought it in.
+object has only one file, so code from another one has the line of the inlined call.
 
-Derivatives are written in the same way: their operations stand where the primal ones do. `order.py` makes expressions
-and statements of operations, `names.py` finds the names; what generated code calls is in `support.py`.
+Derivatives are written in the same way: their operations stand where the primal ones do. `order.py` combines operations
+into expressions and statements, `names.py` finds the names; generated code calls `support.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tinote.runtime.sites import Site
 class PythonModule(NamedTuple):
     """Generated code. `tree` defines one function, `name`, of a launch, the addresses of `arrays` and the scalar
     arguments. The launch has the `memories` of fields as attributes and makes the `temporaries`, both by name; `sites`
-    is what numbers in the code mean.
+    gives the meaning of site numbers in the code.
     """
 
     tree: ast.Module
@@ -44,8 +44,8 @@ class PythonModule(NamedTuple):
 
 
 def generate(fn: ir.Function, reports_overflow: bool = False, checks_division: bool = True) -> PythonModule:
-    """Python code of a function in any form before offloading. Indices are always checked: nothing that a kernel does
-    may reach other memory.
+    """Python code of a function in any form before offloading. Indices are always checked: a kernel must never access
+    other memory.
     """
     return module_of(PythonEmitter(fn, HANDLERS, reports_overflow, checks_division))
 

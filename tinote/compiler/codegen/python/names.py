@@ -1,8 +1,8 @@
-"""Names for the variables of a function that becomes Python: the user's own wherever two do not need one at once.
+"""Allocation of Python variable names: the user's own wherever live ranges do not overlap.
 
-A variable holds a name from where it is bound to where it is used last; then another variable may have it. So a name
-that the user assigns in each iteration of an unrolled loop, or that two functions use, is the same Python variable
-again; what is alive at the same time gets a number: `x`, `x_1`.
+A variable holds a name from its definition to its last use; then another variable may have it. So a name that the user
+assigns in each iteration of an unrolled loop, or that two functions use, is the same Python variable; variables that
+are live at the same time get numbers: `x`, `x_1`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def identifier(name: str) -> str:
 
 
 def own_name(op: Op) -> str:
-    """The user's name for the result of an operation, if it is a variable of the user's: reading a variable, or
-    converting it, only hands its name on.
+    """The user's name for the result of an operation, if it is a variable of the user: reading or converting a variable
+    passes its name on.
     """
     if len(op.outs) != 1:
         return ""
@@ -35,12 +35,11 @@ def own_name(op: Op) -> str:
 
 
 class Uses:
-    """Where variables are bound and used, in places counted along the code: `start` and `end` of each operation, and
-    `last` of each variable. What is bound outside of a loop and used in it is used until the loop ends.
+    """Live ranges of variables, in positions along the code: `start` and `end` of each operation, and `last` of each
+    variable. A variable that is defined outside a loop and used in it is live until the loop ends.
 
-    `dropped`: the operations that compute what nobody asks for, or what is only for a derivative, unless they may fail.
-    `count` says how often a variable is used, and `nested` which ones in another region than their
-    own.
+    `dropped`: dead operations, or those only for a derivative, unless they may fail. `count`: the number of uses of
+    each variable; `nested`: the variables used in another region than their own.
     """
 
     def __init__(self, fn: Function, may_fail: Callable[[Op], bool]) -> None:
@@ -100,7 +99,8 @@ class Uses:
                     break
 
     def _unneeded(self) -> set[Op]:
-        """Operations that can neither fail nor have an effect, whose results nobody uses and the user has not named."""
+        """Dead operations: they can neither fail nor have an effect, and their results are unused and not named by the
+        user."""
         found: set[Op] = set()
         waiting = [op for v, op in self._maker.items() if not self.count[v]]
         while waiting:
@@ -122,18 +122,18 @@ def _read(op: Op) -> tuple[Var | Lit, ...]:
 
 
 class Names:
-    """Names of one Python function, handed out along the code."""
+    """The names of one Python function, allocated along the code."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
         self._temporaries = 0
 
     def whole(self, wanted: str) -> str:
-        """A name for the whole function."""
+        """Reserve a name for the whole function."""
         return self.take(wanted, 0, inf)
 
     def take(self, wanted: str, start: float, last: float) -> str:
-        """A name that is `wanted` if possible, from one place in the code to another; one of our own if that is
+        """Allocate a name from one position in the code to another: `wanted` if possible, a generated one if that is
         empty.
         """
         base = identifier(wanted)
@@ -147,7 +147,7 @@ class Names:
         return name
 
     def temporary(self) -> str:
-        """A name that no variable of the user's has."""
+        """A name that no variable of the user has."""
         while True:
             self._temporaries += 1
             name = f"_{self._temporaries}"

@@ -1,8 +1,8 @@
-"""Operations put together to Python expressions and statements, each where the user's code stands.
+"""Evaluation order: combines operations into Python expressions and statements, at the locations of the user's code.
 
-An operation whose result is used once waits until it becomes a part of what uses it; any other result is assigned, to
-the user's name or to one of ours (`_1`). What waits must not change its meaning: what reads memory or variables is
-evaluated before the next effect, and what may fail keeps its place among everything else that may.
+An operation whose result is used once is pending until its use; any other result is assigned, to the user's name or to
+a generated one (`_1`). A pending term must keep its meaning: reads of memory or variables are evaluated before the next
+effect, and operations that may fail keep their order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_DEPTH = 30
 
 
 class Ordering(IntEnum):
-    """How long an expression may wait."""
+    """How long an expression may be pending."""
 
     NONE = 0  # it means the same at any time
     READS = 1  # until something is written
@@ -31,7 +31,7 @@ class Ordering(IntEnum):
 
 class PendingTerm(NamedTuple):
     """An expression that is not evaluated yet. `names`: the variables it mentions; `shared`: it is a list that the
-    kernel goes on changing, so that whoever keeps it takes a copy.
+    kernel may still change, so that it is copied where it is kept.
     """
 
     code: ast.expr
@@ -63,9 +63,9 @@ class Order:
     # places in the source
 
     def locate(self, node: ast.AST, span: Span) -> None:
-        """Let everything in `node` that has no location yet stand at `span`; what comes from another file, at its call.
+        """Set the location of all nodes in `node` without one to `span`; for code from another file, to its call.
 
-        Python's compiler puts parts of what spans several lines on the last of them: only the first one is told.
+        Python's compiler puts parts of a span of several lines on the last one, so only the first line is given.
         """
         here = next((s for s in span.chain() if s.file == self.fn.loc.file and s.line > 0), self.loc)
         line, column = max(here.line, 1), here.column
@@ -104,7 +104,7 @@ class Order:
         return PendingTerm(read(name), Ordering.NONE, frozenset([name]))
 
     def settle(self, least: Ordering = Ordering.READS) -> None:
-        """Evaluate now what waits under an ordering constraint of at least `least`."""
+        """Evaluate now the pending terms with an ordering constraint of at least `least`."""
         for v, term in list(self._waiting.items()):
             if term.ordering >= least:
                 del self._waiting[v]
@@ -119,7 +119,7 @@ class Order:
         ordering: Ordering = Ordering.NONE,
         shared: bool = False,
     ) -> None:
-        """The value of an operation, made of `terms`."""
+        """Define the value of an operation by `terms`."""
         self.locate(code, op.loc)
         term = PendingTerm(
             code,
@@ -150,14 +150,15 @@ class Order:
         self.emit(ast.Assign([write(name)], term.kept))
 
     def name(self, wish: str, start: float, *variables: Var, last: float = 0) -> str:
-        """A name for variables that share one; whatever still means another variable by it is evaluated before."""
+        """A name for variables that share one; pending terms that use the name for another variable are evaluated
+        before."""
         name = self.names.take(wish, start, max([last, *[self.uses.last[v] for v in variables]]))
         if any(name in term.names for term in self._waiting.values()):
             self.settle(Ordering.NONE)
         return name
 
     def assign(self, names: Sequence[str], terms: Sequence[PendingTerm]) -> None:
-        """`a, b = x, y`, which stands where its first value does; nothing where a variable gets its own value."""
+        """`a, b = x, y`, at the location of its first value; nothing where a variable gets its own value."""
         pairs = [(n, t) for n, t in zip(names, terms, strict=True) if getattr(t.code, "id", None) != n]
         if not pairs:
             return
@@ -175,7 +176,7 @@ class Order:
         self.emit(statement)
 
     def keep(self, term: PendingTerm) -> PendingTerm:
-        """The value that a term has now."""
+        """Fix the present value of a term."""
         if term.ordering is Ordering.NONE and not term.names:
             return term
         name = self.names.temporary()
@@ -183,13 +184,13 @@ class Order:
         return PendingTerm(read(name), Ordering.NONE, frozenset([name]))
 
     def enter(self) -> tuple[list[ast.stmt], dict[Var, PendingTerm], Span]:
-        """Begin a list of statements of its own; gives what `leave` needs to go on with the one at hand."""
+        """Begin a nested list of statements; returns the state for `leave`."""
         saved = self.out, self._waiting, self.loc
         self.out, self._waiting = [], {}
         return saved
 
     def leave(self, saved: tuple[list[ast.stmt], dict[Var, PendingTerm], Span]) -> list[ast.stmt]:
-        """End it; gives its statements."""
+        """End a nested list; returns its statements."""
         found = self.out
         self.out, self._waiting, self.loc = saved
         return found

@@ -2,7 +2,7 @@
 
 Arithmetic is written with Python's own operators and brought into its type, `rt.f32(a * b)`; everything else calls what
 the table of primitives defines, `rt.f32.sin(a)`. Both mean the same as the interpreter's, to the last bit: Python
-computes in f64 and in integers without end, and rounding such a sum, difference or product once is what the type asks.
+computes in f64 and in unbounded integers, and rounding such a sum, difference or product once is correct for the type.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def attribute(*names: str) -> ast.expr:
 
 
 def call(function: ast.expr, *args: ast.expr, at: int | None = None) -> ast.expr:
-    """A call; `at`: the number of the site that says what may go wrong in it."""
+    """A call; `at`: the number of the site for its faults."""
     return ast.Call(function, list(args), [] if at is None else [ast.keyword("at", ast.Constant(at))])
 
 

@@ -1,5 +1,5 @@
-"""What kernels that run as plain Python call (`module.py` writes them): numbers of each type, memory, stacks of
-saved values, and the launch itself, which generated code knows as `rt`.
+"""Run-time support of generated Python (`module.py`): numbers of each type, memory, stacks of saved values, and the
+launch, which generated code calls `rt`.
 
     rt.f32(x)                      x rounded to f32; rt.i32(x) wraps, or cuts off a fraction
     rt.f32.sin(x)                  a primitive that gives an f32, as the table of primitives defines it
@@ -41,12 +41,12 @@ Index = tuple[int, ...]
 _WORD = struct.Struct("<q")
 _TENSORS = (tuple, list)
 _STOPPED = "the kernel was stopped"
-#: Two threads may launch at once: what one of them combines with memory is not lost to the other.
+#: Makes updates of memory atomic, since two threads may launch at once.
 _combining = threading.Lock()
 
 
 def python_name(prim: Primitive) -> str:
-    """What a primitive is called in generated code."""
+    """The name of a primitive in generated code."""
     return f"{prim.name}_" if keyword.iskeyword(prim.name) else prim.name
 
 
@@ -54,7 +54,8 @@ def python_name(prim: Primitive) -> str:
 
 
 class Numbers:
-    """The numbers of one type: called, it converts to them; each elementwise primitive that gives them is a method."""
+    """The numbers of one type: a call converts to the type; each elementwise primitive with this result type is a
+    method."""
 
     def __init__(self, t: Scalar) -> None:
         self.type = t
@@ -67,7 +68,7 @@ class Numbers:
         if t is u1:
             return lambda *values: bool(evaluate(t, *values))
         if prim in p.DIVISIONS and t.kind != "f":
-            # Where nothing is checked, as machine code without checks.
+            # Without checks, as in machine code.
             return lambda a, b: evaluate(t, a, b) if b else 0
         return functools.partial(evaluate, t)
 
@@ -89,7 +90,7 @@ NUMBERS: dict[str, Numbers] = {t.name: Numbers(t) for t in SCALARS}
 
 class Array:
     """The memory of one buffer: `x[i, j]` is an element (a tuple of its components), `x[i, j, k]` the k-th component of
-    a vector, `x[None]` the only element of a buffer without dimensions. Indices are in range: `rt.inside` sees to that.
+    a vector, `x[None]` the only element of a buffer without dimensions. Indices are in range: `rt.inside` checks them.
     """
 
     def __init__(self, buffer: Buffer, bytes_: memoryview, shape: Index, owner: object = None) -> None:
@@ -98,7 +99,7 @@ class Array:
         self.buffer = buffer
         self.shape = shape
         self._bytes = bytes_
-        self._owner = owner  # of the memory, as long as this may be used
+        self._owner = owner  # owner of the memory, kept alive
         self._strides = (*strides, *buffer.element_strides)
         self._components = [
             sum(i * s for i, s in zip(position, buffer.element_strides, strict=True))
@@ -108,7 +109,7 @@ class Array:
         self._get, self._put = number.unpack_from, number.pack_into
 
     def _offset(self, index: Any) -> tuple[int, bool]:
-        """Where something lies, and whether it is a whole element of several components."""
+        """The offset of an access, and whether it is to a whole element of several components."""
         if type(index) is not tuple:
             index = () if index is None else (index,)
         at = sum(map(int.__mul__, index, self._strides))
@@ -129,7 +130,7 @@ class Array:
             self._put(self._bytes, at, value)
 
     def combine(self, prim: Primitive, index: Any, value: Any) -> Any:
-        """`x[index] = prim(x[index], value)`, at once for other threads; gives the old value."""
+        """`x[index] = prim(x[index], value)`, atomically; returns the old value."""
         evaluate, t = prim.evaluate, self.buffer.dtype
         with _combining:
             old = self[index]
@@ -160,7 +161,7 @@ for _prim in p.ATOMICS:
 
 
 def bytes_at(address: int, nbytes: int) -> memoryview:
-    """The bytes from an address on. Whoever asks keeps their owner alive."""
+    """The bytes from an address on. The caller keeps their owner alive."""
     return memoryview((ctypes.c_ubyte * nbytes).from_address(address) if nbytes else bytearray()).cast("B")
 
 
@@ -206,7 +207,7 @@ class PythonLaunch:
             yield index
 
     def goes_on(self) -> bool:
-        """True, unless somebody has stopped the launch."""
+        """True, unless the launch was stopped."""
         if self.stopped:
             raise LaunchStopped(_STOPPED)
         return True
@@ -215,7 +216,7 @@ class PythonLaunch:
 
     @staticmethod
     def each(function: Callable[..., Number], *operands: Any) -> tuple[Number, ...]:
-        """`function` on every component; a number goes with all of them."""
+        """`function` on every component; a number is broadcast."""
         return tuple(map(function, *[v if type(v) in _TENSORS else itertools.repeat(v) for v in operands]))
 
     @staticmethod
@@ -223,7 +224,7 @@ class PythonLaunch:
         """`tensor` with another component at `position`."""
         return (*tensor[:position], value, *tensor[position + 1 :])
 
-    # memory that the launch brings with it
+    # memory of the launch
 
     def temporary(self, name: str) -> Array:
         """Memory for a variable that several iterations share, zero at first."""
@@ -270,13 +271,13 @@ class PythonLaunch:
         return result
 
     def exactly(self, array: Array, prim: str, index: Any, value: Any, at: int) -> Any:
-        """What an array gives that is combined with a value, where the new one must fit into its type."""
+        """Combine an array's element with a value where the result must fit its type."""
         old = array.combine(p.PRIMITIVES[prim], index, value)
         self.exact(prim, NUMBERS[array.buffer.dtype.name], old, value, at=at)
         return old
 
     def check(self, condition: bool, at: int, *values: Any) -> None:
-        """The fault of a site, unless `condition` holds."""
+        """Raise the fault of a site unless `condition` holds."""
         if not condition:
             self.fail(at, *values)
 
@@ -288,7 +289,7 @@ class PythonLaunch:
         return fault(site.kind, site, _words(site, values), self._memory_limit)
 
     def print(self, at: int, *values: Any) -> None:
-        """Print a line of the kernel's."""
+        """Print a line for the kernel."""
         site = self._sites[at]
         assert isinstance(site.arguments, tuple)
         sys.stdout.write(formatter(site.arguments)(_words(site, values)))  # type: ignore[arg-type]
@@ -318,7 +319,7 @@ class ValueStack:
 
 
 def _words(site: Site, values: Sequence[Any]) -> list[int]:
-    """Values as the 64-bit words in which native code would tell them."""
+    """Values as the 64-bit words that native code would report."""
     types = [part.type for part in site.arguments if isinstance(part, PrintedValue)]
     flat = [n for v in values for n in (v if type(v) in _TENSORS else (v,))]
     return [_WORD.unpack(struct.pack(f"<{WORDS[t]}", v))[0] for t, v in zip(types, flat, strict=False)]

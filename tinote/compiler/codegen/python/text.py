@@ -1,4 +1,4 @@
-"""Generated Python as people read it."""
+"""Generated Python as readable text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from copy import copy
 
 
 def lines_of(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The code as text, each line with the statement that it shows."""
+    """The code as text, each line with its statement."""
     yield from _lines(tree.body, 0)
 
 

@@ -1,1 +1,1 @@
-"""WGSL: what GPUs run, by way of Vulkan, Metal, DirectX 12 and WebGPU."""
+"""The WGSL back end, for GPUs through Vulkan, Metal, DirectX 12 and WebGPU."""

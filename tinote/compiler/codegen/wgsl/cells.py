@@ -13,7 +13,7 @@ from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Get, Lit, Local, Set, Var
 from tinote.ir.types import Ref, element_type, shape_of
 
-#: Words of a large array that an iteration of the loop that clears it takes. Chosen, not measured.
+#: Words cleared by one iteration of the loop that clears a large array. Chosen, not measured.
 _CLEARED_AT_ONCE = 16
 
 
@@ -51,10 +51,10 @@ def large_array(e: TaskEmitter, op: Local) -> None:
 
 
 def array_place(e: TaskEmitter, ref: Var, index: tuple[Atom, ...]) -> NumberPlace:
-    """Where a number of an array in scratch memory is."""
+    """The place of a number of an array in scratch memory."""
     (begin, count), content = e.arrays[ref], ref.type.content  # type: ignore[union-attr]
     size = words_of(element_type(content))
-    # An index out of range is none of another invocation's.
+    # An index out of range must not reach another invocation's memory.
     at = f"min({row_major(e, index, [f'{n}u' for n in shape_of(content)])}, {count - 1}u)"
     start = e.value(f"{begin}u + {at} * {size}u")
     return NumberPlace([f"scratch[({start} + {w}u) * stride + me]" for w in range(size)], False)

@@ -1,8 +1,8 @@
-"""Checks and prints: what a kernel tells the runtime, by the number of a site and a few words.
+"""Checks and prints: a kernel reports to the runtime by the number of a site and a few words.
 
-The first invocation whose check fails writes its site; the task is left, later tasks do nothing. It is left by breaking
-off its loops: of what comes after a `return`, drivers make a branch, and Mesa's driver for CPUs does not run what is in
-more than 80 of them. Each print takes its words of the ring at once, so that they stay together.
+The first invocation whose check fails writes its site; it leaves the task, and later tasks do nothing. It leaves by
+breaking out of loops: drivers turn the code after a `return` into a branch, and Mesa's driver for CPUs does not run
+code in more than 80 nested branches. Each print takes its words of the ring at once, so that they stay together.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def check(e: TaskEmitter, op: Check) -> None:
     site = bounds_site(e.m.all_buffers, op.text, op.axis, known, op.loc, first_index(op))
     shown = [(element_type(a.type), e.use(a)) for a in (index, extent)]
     array = array_named(e.m.all_buffers, op.text, op.axis)
-    if array is not None:  # its whole shape, unknown before the launch
+    if array is not None:  # the whole shape, unknown before the launch
         shown[1:] = [(u32, extent_of(e, array, axis)) for axis in range(array.rank)]
     fail_unless(e, e.use(condition), site, shown)
 

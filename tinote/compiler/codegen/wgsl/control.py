@@ -1,4 +1,4 @@
-"""Loops and branches: what is carried, and what a branch gives, are `var`s; everything else is a `let`."""
+"""Control flow: carried values and results of branches are `var`s; everything else is a `let`."""
 
 from __future__ import annotations
 

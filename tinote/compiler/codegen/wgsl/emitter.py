@@ -54,12 +54,12 @@ class TaskEmitter:
         self.name = name
         self.task = task
         self.env: dict[Var, str] = {}
-        #: what comes first: variables of the whole function, values from between the tasks
+        #: the head: variables of the whole function, values from between the tasks
         self.head: list[tuple[str, Span]] = []
         self.lines: list[tuple[str, Span]] = []
         self.loc = NOWHERE
         self.indent = 1
-        #: of each loop that is open, whether something in it may fail; whether anything in a loop may
+        #: for each open loop, whether something in it may fail; whether anything in a loop may
         self.loops: list[bool] = []
         self.fails = False
         self.count = 0
@@ -74,15 +74,15 @@ class TaskEmitter:
         only_floats = all(op.buffer.dtype is f32 for op in (*memory, *loaded))
         adds = all(op.prim is p.add for op in updates if op.buffer.kind is not BufferKind.TEMPORARY)
         self.floats = module.features.float_atomics and self.shared and only_floats and adds
-        #: arrays in scratch memory: at which word of the invocation's, how many values
+        #: arrays in scratch memory: the invocation's word at which each begins, and its number of values
         self.arrays: dict[Var, tuple[int, int]] = {}
         self.array_words = 0
         self.saves = any(isinstance(op, NewStack) or (isinstance(op, Local) and self.is_large(op)) for op in ops)
-        #: totals that each invocation has for itself, and one of the updates that each stands for
+        #: totals private to each invocation, and one of the updates that each replaces
         self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
         self.summed = sums_of(task.body) if task is not None and task.parallel else frozenset()
-        # No atomic operation has 64 bits. Where iterations conflict over what is differentiated, gradients are those of
-        # their order (`autodiff/keep_order.py`). Such a task runs in one invocation.
+        # No atomic operation has 64 bits. Where iterations conflict in differentiated memory, gradients are those of
+        # serial order (`autodiff/keep_order.py`). Such a task runs in one invocation.
         self.alone = any(op.buffer.dtype.bits == 64 for op in updates) or (task is not None and task.ordered)
 
     # text
@@ -112,7 +112,7 @@ class TaskEmitter:
 
     @contextmanager
     def loop(self, opening: str) -> Iterator[None]:
-        """A loop that is left where something fails, and with it those around."""
+        """A loop that a fault leaves, along with the loops around it."""
         self.loops.append(False)
         with self.nested(opening):
             yield
@@ -183,7 +183,10 @@ class TaskEmitter:
         return self.env[a]
 
     def made(self, v: Var) -> Op:
-        """What is made between the tasks. What it loads is as it was there: nothing has written it since."""
+        """A value computed between the tasks.
+
+        Its loads can be repeated here, since the memory is not written in between.
+        """
         op = self.m.made[v]
         if isinstance(op, Load):
             body = self.m.fn.region.body
@@ -199,7 +202,7 @@ class TaskEmitter:
     # regions and operations
 
     def region(self, region: Region) -> list[str]:
-        """The code of a region. What it takes from scratch memory goes back at its end."""
+        """The code of a region. Its scratch memory is freed at its end."""
         makes = any(isinstance(op, NewStack) for op in region.body)
         mark = self.value("sp") if makes and not self.grows_outer(region) else ""
         for op in region.body:
@@ -233,7 +236,7 @@ class TaskEmitter:
         self.env[op.out] = self.value(self.prim_text(op.prim, element_type(op.out.type), op.args, operands))
 
     def hidden(self, t: Scalar, value: str) -> str:
-        """The same as no constant."""
+        """The same value as a non-constant expression."""
         name = self.name_for("c")
         self.do(f"var {name}: {type_name(t)} = {value};")
         return name

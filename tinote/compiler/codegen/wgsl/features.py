@@ -1,4 +1,4 @@
-"""What an adapter can do, and the refusal of what this target cannot run."""
+"""Features of an adapter, and located errors for unsupported operations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tinote.source import NOWHERE, Span
 
 
 class Features(NamedTuple):
-    """What an adapter has beyond the least that WebGPU promises. `indexed`: how many values an array among an
-    invocation's own variables has at most; larger ones are in scratch memory. (Mesa's driver for CPUs, which takes such
-    arrays apart, compiles one of some hundred values for minutes.) `float_atomics`: it adds to floats in memory.
-    `nested`: how many branches and loops may stand in each other. (The same driver takes both sides of those beyond.)
+    """Features of an adapter beyond the guaranteed minimum of WebGPU. `indexed`: greatest number of values of an array
+    among an invocation's own variables; larger ones are in scratch memory. (Mesa's driver for CPUs scalarises such
+    arrays and takes minutes to compile one with some hundred values.) `float_atomics`: it adds to floats in memory.
+    `nested`: greatest nesting depth of branches and loops. (Beyond it, the same driver executes both sides.)
     """
 
     f64: bool = False
@@ -22,7 +22,7 @@ class Features(NamedTuple):
 
 
 class Unsupported(Exception):
-    """Something that WGSL cannot say. The message names it."""
+    """Raised for an operation that WGSL cannot express. The message names it."""
 
 
 def refusal(what: str, loc: Span = NOWHERE, hint: str = "") -> KernelTargetError:

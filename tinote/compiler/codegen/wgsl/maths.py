@@ -1,9 +1,9 @@
-"""Functions of f32 and f64 as WGSL: of our own, because those of drivers are poor and differ.
+"""Mathematical functions of f32 and f64 in WGSL: the built-in ones are inaccurate and differ between drivers.
 
 Where the CPU has a polynomial of f32 it is the same one. Angles below 512 are reduced by pieces of pi/2, larger ones by
-as many digits of 2/pi as they need (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), in whole
-numbers; so f64 is not needed. Powers take the logarithm in two parts, the first of which has so few digits that its
-product is exact. Errors, measured over all of the range: at most 4 units in the last place.
+the required digits of 2/pi (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), in integers; so f64
+is not needed. Powers use the logarithm in two parts; the first has so few digits that its product is exact. Errors,
+measured over all of the range: at most 4 units in the last place.
 """
 
 from __future__ import annotations
@@ -386,7 +386,7 @@ def _digits_of_two_over_pi(count: int) -> int:
     return (2 * one << count) // pi
 
 
-#: Words of 2/pi, after two of zeros: as many digits as the largest number needs, of which a product takes 192.
+#: Words of 2/pi, after two of zeros: enough digits for the largest number; a product uses 192 of them.
 _WORDS_F64 = 41
 _DIGITS_F64 = _digits_of_two_over_pi(32 * (_WORDS_F64 - 1))
 _TABLE_F64 = ", ".join([f"{(_DIGITS_F64 >> 32 * (_WORDS_F64 - k)) & 0xFFFFFFFF:#x}u" for k in range(_WORDS_F64)])
@@ -459,7 +459,7 @@ fn wave_f64(x: f64, ahead: i32) -> f64 {{
 }}
 """
 TAN_F64 = "fn tan_f64(x: f64) -> f64 { return wave_f64(x, 0) / wave_f64(x, 1); }\n"
-# The angle as f32 has it, and by how much the direction is off: a sine that is nearly its angle.
+# The angle rounded to f32, and the error of the direction: a sine that is nearly its angle.
 ATAN2_F64 = f"""\
 fn atan2_f64(y: f64, x: f64) -> f64 {{
   let endless = f64(bitcast<f32>(inf_bits));
@@ -539,7 +539,7 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "asin_f64": (ASIN_F64, ("atan2_f64",)),
     "pow_f64": (POW_F64, ("exp_f64", "log_f64")),
 }
-#: Which helper a function is in, and its name there; an argument beyond those of the function.
+#: The helper that contains a function, and its name there; an argument beyond those of the function.
 _PLACES = {"sin": ("wave", ", 0"), "cos": ("wave", ", 1"), "acos": ("asin", ""), "floordiv": ("mod", "")}
 
 

@@ -18,7 +18,7 @@ _ORDERED = {p.minimum: "Min", p.maximum: "Max"}
 
 
 class NumberPlace(NamedTuple):
-    """Where a number is: its words, or the word that its byte is in, and by how many bits to shift that. `floats`: the
+    """The place of a number: its words, or the word that contains its byte and the shift in bits. `floats`: the
     words are numbers of f32.
     """
 
@@ -49,7 +49,7 @@ def extent_of(e: TaskEmitter, b: Buffer, axis: int) -> str:
 
 
 def place_of(e: TaskEmitter, op: MemoryOp) -> NumberPlace:
-    """Where a component is."""
+    """The place of a component."""
     b = op.buffer
     size = words_of(b.dtype)
     if b.kind is BufferKind.TEMPORARY:
@@ -57,7 +57,7 @@ def place_of(e: TaskEmitter, op: MemoryOp) -> NumberPlace:
         start = e.value(f"{e.m.temporaries[b]}u + {row_major(e, op.index, extents)} * {size}u")
         return NumberPlace([f"block[{start} + {k}u]" for k in range(size)], True)
     array = "shared_arena" if e.shared else "arena"
-    unit = unit_of(b.dtype)  # bases are counted in the same
+    unit = unit_of(b.dtype)  # bases are in the same unit
     start = e.value(f"{e.param(e.m.bases[b])} + {offset_of(e, op, unit)}")
     if e.floats:
         return NumberPlace([f"float_arena[{start}]"], True, floats=True)
@@ -69,7 +69,7 @@ def place_of(e: TaskEmitter, op: MemoryOp) -> NumberPlace:
 
 
 def offset_of(e: TaskEmitter, op: MemoryOp, unit: int) -> str:
-    """How far a component is from the begin of its buffer, in units of `unit` bytes."""
+    """The offset of a component from the start of its buffer, in units of `unit` bytes."""
     b = op.buffer
     strides = b.strides
     components = op.index[b.rank :]
@@ -105,7 +105,7 @@ def write_place(e: TaskEmitter, t: Scalar, place: NumberPlace, value: str) -> No
         e.do(f"atomicStore(&{place.words[0]}, {value});")
         return
     words = e.to_words(t, value)
-    if place.by:  # its neighbours in the same word are others' business
+    if place.by:  # other invocations may write its neighbours in the same word
         mask = f"{(1 << 8 * t.size) - 1:#x}u"
         bits = e.value(f"({words[0]} & {mask}) << {place.by}")
         e.do(f"atomicAnd(&{place.words[0]}, ~({mask} << {place.by}));")
@@ -137,7 +137,7 @@ def atomic(e: TaskEmitter, op: Atomic) -> None:
 
 
 def add_to(e: TaskEmitter, op: Atomic, value: str) -> None:
-    """Update what is in memory."""
+    """Update a number in memory."""
     t, place = op.buffer.dtype, place_of(e, op)
     prim = op.prim
     both = (op.value, op.value)
@@ -165,7 +165,7 @@ def add_to(e: TaskEmitter, op: Atomic, value: str) -> None:
 
 
 def exchange(e: TaskEmitter, t: Scalar, prim: Primitive, both: tuple[Atom, ...], place: NumberPlace, value: str) -> str:
-    """Compare and exchange until no other invocation was faster; gives the old value."""
+    """A compare-and-swap loop; returns the old value."""
     cell, (where,) = e.name_for("c"), place.words
     e.do(f"var {cell} = atomicLoad(&{where});")
     with e.nested("loop {"):

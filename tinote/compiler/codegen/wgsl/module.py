@@ -1,7 +1,7 @@
 """WGSL from a function that consists of tasks: one compute entry point a task.
 
-A parallel task is a grid-stride loop, a serial one runs in a single invocation. Variables are `v0, v1, …`: no name of
-the user's can meet a word of WGSL.
+A parallel task is a grid-stride loop, a serial one runs in a single invocation. Variables are `v0, v1, …`, so user
+names cannot clash with WGSL keywords.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def entry_point(e: TaskEmitter) -> Entry:
     parallel = task is not None and task.parallel and not e.alone
     size = WORKGROUP if parallel else 1
     if not parallel:
-        # A workgroup of one invocation would have no others that leave here: Mesa's driver for CPUs runs the other
-        # lanes of its vectors along, without their stores and loads, so that they may never come to a loop's end.
+        # In a workgroup of one invocation, no others would return here: Mesa's driver for CPUs still runs the other
+        # lanes of its vectors, without their stores and loads, so that their loops may never end.
         e.do("if (me != 0u) { return; }")
     e.do(f"if (atomicLoad(&block[{FAULTS}]) != 0u) {{ return; }}")
     if task is None:
@@ -76,7 +76,7 @@ def entry_point(e: TaskEmitter) -> Entry:
             words = [f"block[{at + k}]" for k in range(words_of(t))]
             write_place(e, t, NumberPlace(words, True), e.use(y))
     elif not task.parallel:
-        # Once; the loop is there to be left, and drivers do not see that it ends by itself.
+        # Once; the loop exists for `break`, and drivers do not see that it runs only once.
         with e.loop("for (var turn = me; turn < 1u; turn++) {"):
             e.region(task.body)
     else:
@@ -98,7 +98,10 @@ def entry_point(e: TaskEmitter) -> Entry:
 
 
 def grid_loop(e: TaskEmitter, task: Task) -> int | None:
-    """The iterations that a dispatch is for, by all invocations. Gives how many a launch has, if that is known."""
+    """The loop over the iterations of a dispatch, shared by all invocations.
+
+    Returns the number of a launch, if known.
+    """
     lo, hi = task.args
     t = element_type(lo.type)
     known = trip_count(lo, hi)
@@ -115,7 +118,7 @@ def grid_loop(e: TaskEmitter, task: Task) -> int | None:
     with e.nested("if (me == 0u && end < iterations) {"):
         e.do(f"atomicMax(&block[{LEFT}], iterations);")
     e.do("var iteration = begin + min(me, end - begin);")
-    # Nothing wraps, though the number of iterations may be that of all values of a word.
+    # Nothing wraps, although the number of iterations may be that of all values of a word.
     with e.loop("for (; iteration < end; iteration += min(stride, end - iteration)) {"):
         number = "Wide(iteration, 0u)" if wide_index else f"{type_name(t)}(iteration)"
         e.env[task.body.params[0]] = e.value(e.prim_text(p.add, t, (lo, lo), [e.value(first), number]))

@@ -1,7 +1,7 @@
 """Primitives as WGSL expressions: one table, keyed by the primitive, with the meaning of `ir/primitives.py`.
 
-What WGSL leaves open or decides otherwise goes through a helper function of the module: its arguments are never
-constant expressions, so that a literal zero divisor or a wide literal shift is no error of the shader.
+Operations that WGSL leaves undefined or defines differently go through a helper function of the module: its arguments
+are never constant expressions, so that a literal zero divisor or a wide literal shift does not make the shader invalid.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ fn rsqrt_{t}(a: {t}) -> {t} {{
 }}
 """,
 }
-#: A number less itself, and what meets a zero: drivers take them for 0 whatever the number is.
+#: A number minus itself, and products with zero: drivers fold them to 0 for every number.
 _BY_BITS = {
     "less_itself_f32": """\
 fn less_itself_f32(a: f32) -> f32 {
@@ -159,7 +159,7 @@ _WRAP = {
     "i16": "fn wrap_i16(a: i32) -> i32 { return (a << 16u) >> 16u; }\n",
     "u8": "fn wrap_u8(a: u32) -> u32 { return a & 0xffu; }\n",
     "u16": "fn wrap_u16(a: u32) -> u32 { return a & 0xffffu; }\n",
-    # To the nearest: drivers' own packing may cut off.
+    # Rounds to nearest: the drivers' own packing may truncate.
     "f16": """\
 fn f16_bits(a: f32) -> u32 {
   let b = bitcast<u32>(a); let sign = (b >> 16u) & 0x8000u; let m = b & 0x7fffffffu;
@@ -182,7 +182,7 @@ class Provided:
         self.texts: dict[str, str] = {}
 
     def provide(self, name: str) -> str:
-        """The helper `name`, and what it calls; gives its name. Raises `Unsupported` where there is none."""
+        """Add the helper `name` and those that it calls; returns its name. Raises `Unsupported` where there is none."""
         if name in self.texts:
             return name
         if name in maths.TEXTS:
@@ -246,7 +246,7 @@ def _minus(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> s
     return h.call("less_itself", t, a) if t.kind == "f" and a == b else f"({a} - {b})"
 
 
-# Of a zero that is written in the text drivers are known to make a zero, whatever it meets.
+# Some drivers fold any product or quotient with a literal zero to zero.
 
 
 def _sign_of_zero(t: Scalar, atom: Atom) -> str | None:
@@ -257,7 +257,7 @@ def _sign_of_zero(t: Scalar, atom: Atom) -> str | None:
 
 
 def _with_zero(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str | None:
-    """A quotient of which one number is written as zero."""
+    """A quotient with a literal zero."""
     if (sign := _sign_of_zero(t, atoms[1])) is not None:
         return f"({sign}{h.call('over_zero', t, a)})"
     if (sign := _sign_of_zero(t, atoms[0])) is not None:
@@ -300,7 +300,7 @@ def _compare(sign: str) -> Emitter:
 
 
 def _not_equal(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
-    # Drivers are known whose `!=` is false for NaN.
+    # On some drivers `!=` is false for NaN.
     return f"(!({a} == {b}))" if element_type(atoms[0].type).kind == "f" else f"({a} != {b})"
 
 
@@ -330,7 +330,7 @@ def _cast(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str) -> str:
         return a if s is u1 else f"(!({a} == {source}(0)))"
     if s.kind == "f" and t.kind in "iu":
         h.provide("isnan_f32" if source == "f32" else "bits_f64")
-        if t.bits < 32:  # it saturates at the limits of its own type
+        if t.bits < 32:  # saturates at the limits of its own type
             found = f"{h.provide(f'to_i32_{source}')}({a})"
             return f"{target}(clamp({found}, {t.lowest}i, {t.highest}i))"
         return f"{h.provide(f'to_{target}_{source}')}({a})"
@@ -410,16 +410,16 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.cast: _cast,
     p.bitcast: _bitcast,
 }
-#: What has no WGSL, with what the refusal says of it.
+#: Primitives without WGSL, with the text of the error.
 REFUSED: dict[Primitive, str] = {
     **{prim: f"'{prim.name}' of a vector as a whole" for prim in (p.pack, p.extract, p.insert)},
 }
-#: What `expression` has itself, and `wide.emit`, as it is of 64 bits.
+#: Primitives that `expression` and, for 64 bits, `wide.emit` handle directly.
 _ELSEWHERE = (p.join_tangents, p.tangent_at, p.random_bits)
 require_all("WGSL code", EMITTERS, REFUSED, _ELSEWHERE)
-#: What is arithmetic on truth values.
+#: Arithmetic on truth values.
 _TRUTH = {p.add: p.xor, p.sub: p.xor, p.mul: p.and_, p.minimum: p.and_, p.maximum: p.or_}
-#: Whose results are within their type whatever its width.
+#: Primitives whose results fit their type for any width.
 _WITHIN = (
     p.minimum, p.maximum, p.and_, p.or_, p.xor, p.shr, p.mod, p.raw_mod, p.select, p.surrogate, p.in_reverse,
     p.stop_gradient_once, p.floor, p.ceil, p.round_,
@@ -431,7 +431,7 @@ def _along_each(helpers: Provided, prim: Primitive, t: Tangents, atoms: tuple[At
     if prim is p.join_tangents:
         return f"{type_name(t)}({', '.join(operands)})"
     types = [element_type(a.type) for a in atoms]
-    # Of a constant every number is the same.
+    # All numbers of a constant are equal.
     single = tuple(
         [
             a if not isinstance(s, Tangents) else Lit(a.value, s.scalar) if isinstance(a, Lit) else Var(s.scalar)

@@ -1,4 +1,5 @@
-"""Totals of a parallel task: each workgroup adds up what its invocations have, and then once to what all share."""
+"""Reductions of a parallel task: each workgroup sums up its invocations' totals and then updates the shared element
+once."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ BUILTINS = "@builtin(global_invocation_id) at: vec3<u32>, @builtin(num_workgroup
 
 
 def reduction(e: TaskEmitter, ids: str, loc: Span) -> list[tuple[str, Span]]:
-    """The entry point of a task with totals. The iterations are a function of their own, which every invocation
-    comes back from, wherever it leaves them: all meet at the barriers. A group's totals are halved until there is
-    one of each, which one invocation adds to what all share.
+    """The entry point of a task with totals. The iterations are a function of their own, from which every invocation
+    returns, even after a fault, so that all reach the barriers. A tree reduction combines a group's totals, and one
+    invocation adds the result to the shared element.
     """
     e.env, e.head, e.lines, e.loc, e.indent = {}, [], [], loc, 1
     sums = [(total, op, f"{k * WORKGROUP}u + lane") for k, (total, op) in enumerate(e.sums.values())]
@@ -54,7 +55,7 @@ def reduction(e: TaskEmitter, ids: str, loc: Span) -> list[tuple[str, Span]]:
 
 
 def _neutral(op: Atomic) -> str:
-    """What changes no number by an update, not even -0.0."""
+    """The neutral element of an update, for -0.0 as well."""
     t = op.buffer.dtype
     if op.prim is p.add and t.kind == "f":
         return "bitcast<f32>(0x80000000u)"
@@ -62,7 +63,7 @@ def _neutral(op: Atomic) -> str:
 
 
 def _is_not_neutral(op: Atomic, word: str) -> str:
-    """Whether a word is another number than the neutral one."""
+    """Whether a word differs from the neutral element."""
     t = op.buffer.dtype
     if t.kind == "f":
         return f"{word} != 0x80000000u" if op.prim is p.add else f"({word} & 0x7fffffffu) <= 0x7f800000u"

@@ -1,4 +1,4 @@
-"""What a WGSL module consists of, and how a launch talks to it.
+"""The contents of a WGSL module, and its interface to a launch.
 
 Every task binds the same four things, whatever it uses:
 
@@ -22,26 +22,26 @@ from tinote.source import Span
 #: Words of `block`.
 FAULTS, SITE, PAYLOAD = 0, 1, 2
 PRINTED = PAYLOAD + 2 * PAYLOAD_WORDS
-#: How many iterations a task has that has not run all of them; where temporaries begin.
+#: The remaining iterations of an unfinished task; the start of temporaries.
 LEFT = PRINTED + 2
 HEAD = LEFT + 1
-#: What a fault says whose loop a driver has ended (Mesa's for CPUs does after 65,535 iterations).
+#: The fault of a loop that a driver has ended (Mesa's driver for CPUs does so after 65,535 iterations).
 LOOP_ENDED = "the GPU's driver has ended this loop before its last iteration"
-#: What a fault says of a loop in parallel that has more iterations than a word counts.
+#: The fault of a parallel loop with more iterations than a word counts.
 TOO_MANY = "a loop of 2**32 iterations or more cannot run in parallel on the GPU"
-#: Words that the large arrays of an invocation have in scratch memory: what there is for a single workgroup. Chosen,
+#: Words of scratch memory for an invocation's large arrays, at most: the size available to a single workgroup. Chosen,
 #: not measured.
 MAX_ARRAY_WORDS = 1 << 17
-#: Words that the prints of one launch have room for. Chosen, not measured.
+#: Words of the buffer for the prints of one launch. Chosen, not measured.
 RING_WORDS = 1 << 16
 PARAMS, BLOCK, SCRATCH, ARENA = range(4)
 
 
 class Entry(NamedTuple):
-    """A task. `iterations`: how many, where it is known. `parallel`: in as many invocations as there are. `saves`: it
-    needs scratch memory. `sums`: each workgroup adds what it has summed up to what all share. `divisible`: some of its
-    iterations can be dispatched, and then others. `work`: how many operations an iteration takes, where it is known.
-    `scratch`: the words of scratch memory that an invocation has for arrays, beside its stacks.
+    """A task. `iterations`: their number, where known. `parallel`: distributed over all invocations. `saves`: it
+    needs scratch memory. `sums`: each workgroup adds its totals to shared elements. `divisible`: some of its
+    iterations can be dispatched, and then others. `work`: operations per iteration, where known. `scratch`: words of
+    scratch memory for an invocation's arrays, besides its stacks.
     """
 
     name: str
@@ -55,8 +55,8 @@ class Entry(NamedTuple):
 
 
 class Shader(NamedTuple):
-    """A module: its lines with the source that each comes from, and the words of `params` and `block` by what they
-    hold. `bases`: the byte at which a buffer begins. `ring`: where prints are, if there are some.
+    """A module: its lines with their source locations, and the contents of `params` and `block`. `bases`: the byte at
+    which a buffer begins. `ring`: the place of prints, if there are some.
     """
 
     lines: tuple[tuple[str, Span], ...]

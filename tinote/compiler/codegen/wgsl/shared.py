@@ -1,4 +1,4 @@
-"""What the tasks of a module share: the words of `params` and `block`, helpers, sites."""
+"""State shared by the tasks of a module."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tinote.source import NOWHERE, Span
 
 
 class SharedState:
-    """What all tasks share: the words of `params` and `block`, helpers, sites."""
+    """State shared by all tasks: the words of `params` and `block`, helpers, sites."""
 
     def __init__(self, fn: Function, features: Features, handlers: Mapping[type[Op], Callable[..., None]]) -> None:
         self.fn = fn
         self.features = features
-        #: what emits each kind of operation
+        #: the handler of each kind of operation
         self.handlers = handlers
         self.helpers = Provided()
         self.made = definitions(fn.region)
@@ -46,7 +46,7 @@ class SharedState:
             self.bases[b], at = at, at + 1
             for axis in [axis for axis, n in enumerate(b.shape) if n is None]:
                 self.extents[b, axis], at = at, at + 1
-        # Four more: which iterations a dispatch is for.
+        # Four more: the iterations of a dispatch.
         self.param_words = -(-at // 4) * 4 + 4
         self.results: list[tuple[int, Scalar]] = []
         for y in fn.region.yields:
@@ -58,7 +58,7 @@ class SharedState:
         self.block_words = here + (RING_WORDS if self.prints else 0)
 
     def check_types(self) -> None:
-        """Refuse what cannot be held, by its name and its line."""
+        """Refuse types that cannot be represented, with their name and line."""
         for b in self.all_buffers:
             self.check_type(b.dtype, f"'{b.name}' of {b.dtype}", NOWHERE)
         for op in walk(self.fn.region):
@@ -79,5 +79,5 @@ class SharedState:
             raise refusal(f"{what}, which this GPU does not have,", loc if loc.line else self.fn.loc, hint)
 
     def number_of(self, site: Site, types: tuple[Scalar, ...]) -> int:
-        """The number of a site whose words have these types."""
+        """The number of a site with words of these types."""
         return self.sites.setdefault((site, types), len(self.sites))

@@ -11,9 +11,9 @@ from tinote.ir.nodes import Lit, NewStack, Pop, Push
 from tinote.ir.types import Scalar, element_type
 from tinote.runtime.sites import Site, SiteKind
 
-#: Values of a chunk of a stack without a bound. Chosen, not measured.
+#: Values per chunk of a stack without a bound. Chosen, not measured.
 _CHUNK_VALUES = 32
-#: Words that the local stacks of one task take together. Chosen, not measured.
+#: Words of all local stacks of one task, at most. Chosen, not measured.
 _MAX_LOCAL_WORDS = 4096
 
 

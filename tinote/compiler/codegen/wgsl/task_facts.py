@@ -1,4 +1,4 @@
-"""What is found out about a task before its text is made: what an iteration costs, and where all iterations add up."""
+"""Analyses of a task before its text is emitted: the cost of an iteration, and shared totals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tinote.ir.query import trip_count, walk
 from tinote.ir.reductions import can_be_reduced
 from tinote.ir.types import Tangents
 
-#: Elements of all buffers: each has 256 bytes of a group's memory, of which there are 16 kB.
+#: Greatest number of totals: each takes 256 bytes of a group's 16 kB of memory.
 _MAX_SUMS = 32
 
 
 def work_of(region: Region) -> int | None:
-    """How many operations a region takes at most, if that is known."""
+    """An upper bound of a region's operations, if known."""
     total = 0
     for op in region.body:
         times = trip_count(op.lo, op.hi) if isinstance(op, For) else None if isinstance(op, While) else 1
@@ -27,8 +27,8 @@ def work_of(region: Region) -> int | None:
 
 
 def sums_of(region: Region) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
-    """Where all iterations of a parallel task update the same element by one operation, for which it uses nothing of
-    the buffer otherwise: buffers and indices.
+    """The elements that all iterations of a parallel task update by one operation, in buffers that it does not access
+    otherwise: buffers and indices.
     """
     ops = list(walk(region))
     regions = [region, *[inner for op in ops for inner in op.regions]]

@@ -26,14 +26,14 @@ def type_name(t: Scalar) -> str:
 
 
 def words_of(t: Scalar) -> int:
-    """How many words hold a number."""
+    """The number of words of a number."""
     if isinstance(t, Tangents):
         return t.count * words_of(t.scalar)
     return 2 if t.bits == 64 else 1
 
 
 def unit_of(t: Scalar) -> int:
-    """The bytes in which places of such numbers are counted: a word, or a number that is smaller."""
+    """The unit of such numbers' places, in bytes: a word, or a smaller number."""
     return min(t.scalar.size if isinstance(t, Tangents) else t.size, 4)
 
 
@@ -57,7 +57,7 @@ def literal(lit: Lit) -> str:
         return _float(ty, float(value))
     if ty == "u32":
         return f"{int(value)}u"
-    # The lowest number is no literal, as a minus sign is an operation.
+    # The lowest number has no literal, since a minus sign is an operation..
     return "i32(-2147483648)" if value == -(1 << 31) else f"({int(value)}i)" if value < 0 else f"{int(value)}i"
 
 
@@ -69,7 +69,7 @@ def _float(ty: str, value: float) -> str:
         else:
             text = f"{size!r}{'f' if ty == 'f32' else 'lf'}"
     else:
-        # Infinity and NaN are no constants of WGSL: their bits are variables.
+        # WGSL has no constants for infinity and NaN: their bits are variables.
         text = f"bitcast<f32>({'nan' if math.isnan(value) else 'inf'}_bits)"
         text = text if ty == "f32" else f"f64({text})"
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text

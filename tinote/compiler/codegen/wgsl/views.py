@@ -1,6 +1,6 @@
-"""The shader that fills and copies views of memory: an element, or a word of a run, an invocation.
+"""The shader that fills and copies views of memory: each invocation handles an element, or a word of a run.
 
-Sixteen words of parameters; axes are four, those that are not there of extent 1 and first.
+There are sixteen words of parameters. There are four axes; missing ones have extent 1 and come first.
 
     fill    byte of the first element, elements, bytes of each, 0;  extents;  strides in bytes;  low and high word, 0, 0
     copy    word of the first run, word that it comes from, words of a run, words of all;  extents;  strides of the
@@ -12,7 +12,7 @@ from tinote.runtime.layout import WORKGROUP
 ENTRIES = ("fill", "copy")
 #: Words of the parameters of both.
 PARAM_WORDS = 16
-#: The byte at which the two words begin that a view is filled with.
+#: The byte offset of the two words with the fill value.
 VALUE_BYTE = 48
 
 TEXT = f"""\

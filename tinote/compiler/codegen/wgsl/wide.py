@@ -1,4 +1,4 @@
-"""64-bit integers as pairs of words (low, high): WGSL has none. Hoisted checks of indices, capacities of stacks,
+"""64-bit integers as pairs of words (low, high), since WGSL has none. Hoisted checks of indices, capacities of stacks,
 counters and random numbers need them in any kernel.
 """
 
@@ -167,7 +167,7 @@ def _cast(need: Need, s: Scalar, t: Scalar, a: str) -> str:
     if t.kind == "f":
         ty = TYPES[t]
         if s is i64:
-            # The size first: rounding goes by it, and the lowest number is its own size.
+            # The magnitude first: rounding depends on it, and the lowest number is its own magnitude.
             size = _magnitude(ty, f"wide_abs({a})")
             return f"select({size}, -{size}, ({a}.y >> 31u) != 0u)"
         return _magnitude(ty, a)

@@ -215,7 +215,10 @@ class _Finder:
         return op.prim is p.add or any(self.has_inner_index(a) for a in first)
 
     def within(self, rest: dict[ir.Var, int], constant: int, step: int | Stride) -> bool:
-        """Whether a place lies in the row. Where extents are known only at launch, each index is separate and in range."""
+        """Whether a place is in the row.
+
+        Where extents are known only at launch, each index is separate and in range.
+        """
         if isinstance(step, Stride):
             return True
         least = greatest = constant

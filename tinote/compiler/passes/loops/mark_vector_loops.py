@@ -11,7 +11,7 @@ carried values, which LLVM recognises. A wrong mark gives wrong results, so a lo
 stacks, cells, atomic updates) is not marked. LLVM's decision on a loop, with its reason, is in
 `compiler/inspect/vectorisation_remarks.py`.
 
-Checks of indices and divisors are no obstacle if they can all be made before the iterations run: machine code tests
+Checks of indices and divisors do not prevent this if they can all be made before the iterations run: machine code tests
 many iterations at once, and then runs them without checks. The writes of iterations before a fault may be missing then.
 """
 

@@ -282,7 +282,7 @@ def _adds_in_several_places(loop: ir.For) -> bool:
 
 
 def _nest_of(op: ir.For) -> _Nest | str:
-    """The nest that begins with a parallel loop, if it has only arithmetic, loads and writes; else the reason why not."""
+    """The nest that begins with a parallel loop, if it has only arithmetic, loads and writes; or why there is none."""
     loops: list[ir.For] = []
     work: list[ir.Op] = []
     inner: ir.For | None = op
