@@ -1,1 +1,1 @@
-"""Python syntax trees to IR."""
+"""The front end: from Python syntax trees to IR."""

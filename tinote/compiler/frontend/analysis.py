@@ -1,4 +1,4 @@
-"""Questions about the syntax tree alone: which names a piece of code assigns, and how control can leave it."""
+"""Syntactic analyses: the names that a piece of code assigns, and how control can leave it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tinote.compiler.pysource.names import names_bound_by
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
-#: Says which arguments of a call the callee may assign.
+#: A function that gives the arguments of a call that the callee may assign.
 Written = Callable[[ast.Call], Iterable[ast.expr]]
 
 
@@ -58,8 +58,8 @@ _NEVER_ASSIGN = frozenset(["ctx", "op", "ops", "id", "attr", "n", "kind", "type_
 
 
 def assigned_names(nodes: Iterable[ast.AST], written: Written) -> dict[str, int]:
-    """How many places among `nodes` (`assigning_nodes`) assign each name. An augmented assignment, a component
-    assignment or an argument that the callee may write counts twice: such a name needs a cell of its own.
+    """The number of places among `nodes` (`assigning_nodes`) that assign each name. An augmented assignment, a
+    component assignment or an argument that the callee may write counts twice: such a name needs a cell of its own.
     """
     counts: dict[str, int] = {}
 
@@ -91,8 +91,8 @@ def assigned_names(nodes: Iterable[ast.AST], written: Written) -> dict[str, int]
 
 
 def local_names(tree: ast.FunctionDef) -> frozenset[str]:
-    """The names that are a function's own: its parameters and what it assigns, without what functions and
-    comprehensions in it do, and without what it calls `nonlocal`.
+    """The local names of a function: its parameters and the names that it assigns, without those of nested functions
+    and comprehensions, and without those declared `nonlocal`.
     """
     arguments = tree.args
     extra = [q for q in (arguments.vararg, arguments.kwarg) if q is not None]
@@ -139,9 +139,7 @@ def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def loop_bodies(body: Iterable[ast.stmt], is_static: Callable[[ast.For], bool]) -> Iterator[list[ast.stmt]]:
-    """The bodies of the `for`s that can stand on the outermost level: directly, under an `if`, or in a loop that is
-    unrolled.
-    """
+    """The bodies of the `for`s that may be outermost: directly, under an `if`, or in an unrolled loop."""
     for statement in body:
         if isinstance(statement, ast.For):
             if is_static(statement):

@@ -1,4 +1,4 @@
-"""What may turn out impossible while a kernel is lowered, and is undone then."""
+"""Backtracking: tries a lowering that may turn out impossible, and undoes it then."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from tinote.compiler.frontend.emitter import Emitter
 
-#: What `attempt` restores, beside what was emitted.
+#: The state that `attempt` restores, besides emitted operations.
 _UNDONE = ("failures", "unrolled", "nests", "launch_seed", "top_draws", "loop_options", "stopped", "reproducible")
 
 
 def attempt(e: Emitter) -> Callable[[], None]:
-    """Before something that may turn out impossible: gives what undoes it."""
+    """Save the state before a lowering that may turn out impossible; returns a function that restores it."""
     reached, errors, captures = e.b.reached(), len(e.errors), len(e.captures)
     anchors = [(a, a.after) for a in (e.top, *([] if e.nest is None else [e.nest.start]))]
     draws = None if e.nest is None else e.nest.draws

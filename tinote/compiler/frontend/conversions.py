@@ -1,4 +1,4 @@
-"""Values of expressions as what is asked for: a truth value, an index, a constant, the value of a variable."""
+"""Conversions of expression values: to a truth value, an index, a constant, the value of a variable."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def index_atom(e: Emitter, front: Any) -> Atom:
 
 
 def ask_python(e: Emitter, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What Python gives for constants. Where a function or an object of the user's answers, that may change without
-    a capture that tells: it is asked again at each launch.
+    """Python's result for constants. If it comes from a function or an object of the user, it may change without any
+    capture changing, so it is evaluated again at each launch.
     """
     asked = Evaluation(function, args, kwargs)
     found = asked()

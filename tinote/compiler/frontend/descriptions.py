@@ -1,4 +1,4 @@
-"""Values and types as messages describe them."""
+"""Descriptions of values and types in messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def describe(front: Any) -> str:
 
 
 def in_place_of_call(callee: Any) -> str:
-    """What to do where a kernel calls a Python function."""
+    """The hint for a kernel that calls a Python function."""
     owner = getattr(callee, "__self__", None)
     if isinstance(owner, list | dict | set):
         return "kernels can only modify fields and local variables; lists have a fixed length"

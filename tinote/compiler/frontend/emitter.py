@@ -1,8 +1,8 @@
-"""The emitter: the state of lowering one kernel, and what turns values into IR.
+"""The emitter: the state of lowering one kernel, and the functions that turn values into IR.
 
 Every part of the front end, and every built-in, is a function of the emitter: it evaluates syntax by `evaluate` and
-`reference`, emits operations by `prim` and its kin, and reports what is wrong by `error`. What each class of syntax
-nodes does stands in tables (`Handlers`), which `handlers` puts together from the modules of functions.
+`reference`, emits operations by `prim` and similar methods, and reports errors by `error`. The handlers of each class
+of syntax nodes are in tables (`Handlers`), which `handlers` builds from the modules of functions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Silenced(Exception):
 
 
 class Handlers(NamedTuple):
-    """What each class of syntax nodes does: functions of the emitter and the node.
+    """The handlers of each class of syntax nodes: functions of the emitter and the node.
 
     `control`: statements after which control may go elsewhere. They also get the statements that follow, and whether
     nothing of the loop's iteration (or the function) follows these; they say how control ends, or `None` when it goes
@@ -84,7 +84,7 @@ MAX_ARRAY_BYTES = 64 << 10
 #: A chain such as `a + b + … + z`, which is as deep as it is long, is evaluated from its innermost expression outwards
 #: when it has more terms than this, so that Python's recursion limit does not count them. Chosen, not measured.
 _MAX_NESTED_SPINE = 16
-#: Which part of an expression is evaluated first, in an expression that evaluates one in any case.
+#: The part of an expression that is evaluated first and unconditionally, by class of node.
 _FIRST = {
     ast.BinOp: "left",
     ast.Compare: "left",
@@ -93,7 +93,7 @@ _FIRST = {
     ast.Subscript: "value",
     ast.Call: "func",
 }
-#: What asks for a reference to its first part, not for its value.
+#: Classes of nodes that evaluate their first part as a reference, not as a value.
 _REFERRING = (ast.Attribute, ast.Subscript, ast.Call)
 
 
@@ -113,7 +113,7 @@ class Emitter:
         self.errors: list[TinoteError] = []
         #: the last error of a captured object that was given a place in the kernel
         self.placed: TinoteError | None = None
-        #: how often something was wrong, counting an error again for each time its code was lowered
+        #: error count, including repeats where code is lowered again
         self.failures = 0
         self.warnings: list[Warned] = []
         self.captures: dict[tuple[CaptureKind, int, Any], Capture] = {}
@@ -128,30 +128,29 @@ class Emitter:
         self.stopped: frozenset[Buffer] = frozenset()
         #: whether the value of the current call is used
         self.wanted = True
-        #: where the current statement begins, and how many run-time regions are open there
+        #: the start of the current statement, and the number of run-time regions open there
         self.statement: tuple[Anchor, int]
-        #: how many iterations of loops were unrolled so far
+        #: the number of loop iterations unrolled so far
         self.unrolled = 0
         #: inside `static(...)`: calls of plain Python functions are made at compile time
         self.in_static = 0
-        #: what the tensors made here consist of
+        #: the components of the tensors made here
         self.packed: dict[Var, tuple[Atom, ...]] = {}
-        #: what the annotations that were met stand for, by the identity of their nodes, which the functions' trees keep
-        #: alive
+        #: the values of evaluated annotations, by the identity of their nodes, which the functions' trees keep alive
         self.annotations: dict[int, Any] = {}
-        #: what `loop_config` asked of the next loop
+        #: the options that `loop_config` set for the next loop
         self.loop_options: dict[str, Any] = {}
-        #: whether the same captures always give the same function: no Python function of the user's ran
+        #: whether equal captures always give the same function: no Python function of the user ran
         self.reproducible = True
-        #: the sources of plain functions that were met: the identity of their nodes and captures is in use
+        #: the sources of plain functions, kept alive since the identities of their nodes and captures are in use
         self.sources: dict[int, FunctionSource] = {}
         #: the recursion that is being lowered
         self.recursion: Any = None
-        #: the functions that were found to call themselves
+        #: the functions known to be recursive
         self.recursive: set[Any] = set()
-        #: errors in plain functions that say why these are not called by Python
+        #: errors in plain functions that explain why Python cannot call them
         self.explained: list[TinoteError] = []
-        #: an expression that has been evaluated already, and its value
+        #: an expression evaluated ahead of time, and its value
         self._ready: tuple[ast.expr, Any] | None = None
 
     # syntax
@@ -199,7 +198,7 @@ class Emitter:
             self.wanted, self._ready = wanted, None
 
     def _take(self) -> Any:
-        """What `_handle` has found for an expression before the one that it is part of."""
+        """The value that `_handle` computed for an expression ahead of the one that contains it."""
         assert self._ready is not None
         found, self._ready = self._ready[1], None
         return found
@@ -207,7 +206,7 @@ class Emitter:
     # errors
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands; of a function of the language, where that is called."""
+        """The source location of a node; for a function of the language, that of its call."""
         frame = self.frame
         if frame.builtin:
             assert frame.inlined_at is not None
@@ -229,28 +228,28 @@ class Emitter:
         kind: type[CompilationError] = KernelTypeError,
         notes: Sequence[Note] = (),
     ) -> NoReturn:
-        """Raise a located error: about `node`, or about the expression at hand."""
+        """Raise a located error about `node` or the current expression."""
         raise kind(message, self.b.loc if node is None else self.span(node), hint, notes)
 
     def unsupported(self, what: str, hint: str = "", node: ast.AST | None = None) -> NoReturn:
-        """Raise: the kernel language does not have this."""
+        """Raise an error: the kernel language does not have this."""
         self.error(f"{what} cannot be used in a kernel", hint, node, KernelSyntaxError)
 
     def warn(self, message: str) -> None:
-        """Note something that compiles and may surprise about the expression at hand; said once per place."""
+        """Warn about the current expression: it compiles, but may surprise. Once per place."""
         found = Warned(message, self.b.loc)
         if found not in self.warnings:
             self.warnings.append(found)
 
     def report(self, error: TinoteError) -> None:
-        """Keep an error for the end, once."""
+        """Record an error, to be raised at the end."""
         self.failures += 1
         if not any(e.message == error.message and e.span == error.span for e in self.errors):
             self.errors.append(error)
 
     def placed_here(self, error: TinoteError) -> TinoteError:
-        """What a captured object raised when it was asked, as an error about the expression at hand: where the object
-        was made becomes a note, if no note says it yet. Errors about the kernel stay what they are.
+        """An exception of a captured object, as an error about the current expression. The place where the object was
+        made becomes a note, unless there is one. Errors about the kernel stay what they are.
         """
         about_the_kernel = isinstance(error, CompilationError) and not isinstance(error, FieldError)
         if about_the_kernel or error is self.placed:
@@ -261,12 +260,12 @@ class Emitter:
         return self.placed
 
     def at(self, node: ast.AST) -> AbstractContextManager[None]:
-        """Operations emitted and errors raised within are about `node`."""
+        """Operations emitted and errors raised within refer to `node`."""
         return self.at_span(self.span(node))
 
     @contextmanager
     def at_span(self, span: Span) -> Iterator[None]:
-        """Operations emitted and errors raised within are about what stands there."""
+        """Operations emitted and errors raised within refer to this span."""
         saved, self.b.loc = self.b.loc, span
         try:
             yield
@@ -298,7 +297,7 @@ class Emitter:
             self.scope, self.stopped = outer, stopped
 
     def here(self) -> Anchor:
-        """The point reached in the innermost open region."""
+        """The present end of the innermost open region."""
         return Anchor(self.b.innermost)
 
     def splice(self, opened: OpenRegion) -> None:
@@ -310,13 +309,13 @@ class Emitter:
         return self.b.local(t, initial, name)
 
     def bind(self, name: str, value: Any, what: str = "") -> None:
-        """Let a name stand for a value in the current scope."""
+        """Bind a name to a value in the current scope."""
         self.scope.names[name] = ConstantBinding(name, value, self.b.loc, what, self.depth)
         self.show(name, value)
 
     def show(self, name: str, value: Any) -> None:
-        """In plain Python, let a value be a local variable here, for debuggers to stop at and to show, even where the
-        code needs none.
+        """In plain Python, make a value a local variable here, so that debuggers can stop and show it, even where the
+        code needs no variable.
         """
         if self.config.arch == "python" and isinstance(value, Value) and not self.frame.builtin:
             if isinstance(value.atom, Lit) or value.atom.name != name:
@@ -325,7 +324,7 @@ class Emitter:
     # values
 
     def force(self, front: Any) -> Any:
-        """What a place holds; anything else itself."""
+        """The value of a place; any other value unchanged."""
         if type(front) is Value:
             return front
         if isinstance(front, Place):
@@ -363,8 +362,8 @@ class Emitter:
         return isinstance(front, Value | Place | StaticTensor) or is_number(front) or constant_of(front) is not None
 
     def as_value(self, front: Any, like: Scalar | None = None) -> Value:
-        """A value as one that exists at run time. `like`: the type that a constant vector is about to
-        meet, so that it is not rounded on the way.
+        """A value as a run-time value. `like`: the type of the other operand of a constant vector, so that it is not
+        rounded on the way.
         """
         if isinstance(front, Value):
             return front
@@ -518,7 +517,8 @@ def _mismatch(e: Emitter, values: Sequence[Value], reason: str) -> NoReturn:
 
 
 def _left_spine(node: ast.expr, ready: ast.expr | None) -> list[ast.expr]:
-    """An expression, what it evaluates first, what that evaluates first, … until one that is `ready`."""
+    """The left spine of an expression: the part that it evaluates first, the first part of that, … until one that is
+    `ready`."""
     found = [node]
     while True:
         first = _FIRST.get(type(node))
@@ -526,7 +526,7 @@ def _left_spine(node: ast.expr, ready: ast.expr | None) -> list[ast.expr]:
             return found
         node = getattr(node, first)
         if isinstance(node, ast.BoolOp):
-            return found  # of these, some ask for their truth only
+            return found  # some of these use only the truth value
         found.append(node)
 
 

@@ -1,4 +1,4 @@
-"""How calls of built-ins are expanded: by functions of the emitter and of the arguments, matched with the built-in's
+"""Expansion of calls of built-ins: by functions of the emitter and the arguments, matched with the built-in's
 parameters.
 """
 
@@ -15,9 +15,7 @@ Expansion = Callable[[Emitter, list[Any], dict[str, Any]], Any]
 
 
 class BuiltinParameters(NamedTuple):
-    """What a built-in takes: names in order, the values of those that may be left out, and the name under which any
-    number may follow.
-    """
+    """The parameters of a built-in: names in order, defaults, and the name of the variadic parameter."""
 
     names: tuple[str, ...]
     defaults: Mapping[str, Any]
@@ -29,7 +27,7 @@ class BuiltinParameters(NamedTuple):
         return ", ".join([*names, f"*{self.variadic}"] if self.variadic else names)
 
     def matched(self, e: Emitter, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The argument of each parameter in a call of the built-in `name`; what follows the last one is left out."""
+        """The argument of each parameter in a call of the built-in `name`; variadic arguments are left out."""
         if not kwargs and len(args) == len(self.names):
             return dict(zip(self.names, args, strict=True))
         unknown = [k for k in kwargs if k not in self.names]

@@ -1,4 +1,4 @@
-"""Literals: which type they take, and whether it can hold them."""
+"""Literals: their types, and whether these can hold them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORDERED = (p.lt, p.le, p.gt, p.ge)
 
 
 class Literals:
-    """Numbers that are written in a kernel, as numbers of the types that they meet. `error` raises a located error."""
+    """Conversion of literals to the types of other operands. `error` raises a located error."""
 
     def __init__(self, b: Builder, fp: Scalar, ip: Scalar, error: Callable[..., NoReturn]) -> None:
         self.b = b

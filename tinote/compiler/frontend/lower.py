@@ -29,7 +29,7 @@ from tinote.ir.nodes import Atom, Function, Region, Var
 from tinote.ir.types import Scalar, Tensor
 
 DEFAULT = Config()
-#: Errors of one kernel that are reported together. Chosen, not measured.
+#: Greatest number of errors of one kernel that are reported together. Chosen, not measured.
 _MAX_ERRORS_SHOWN = 10
 
 
@@ -86,7 +86,7 @@ def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpe
 
 
 def _order(error: TinoteError) -> tuple[int, int]:
-    """Errors are shown in the order of the kernel's own lines."""
+    """The key that sorts errors by the kernel's own lines."""
     outermost = error.span.chain()[-1]
     return outermost.line, outermost.column
 
@@ -152,7 +152,7 @@ def _yields(e: Emitter, source: FunctionSource, annotated: Annotated | None, res
 def _returned_types(
     e: Emitter, source: FunctionSource, annotated: Annotated
 ) -> tuple[Scalar | Tensor | StructInfo, ...]:
-    """The types that a kernel returns. Raises for an annotation that is none."""
+    """The types that a kernel returns. Raises for an invalid annotation."""
     for part, t in zip(annotated.parts, annotated.types, strict=True):
         if t is None:
             e.error(

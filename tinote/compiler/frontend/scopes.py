@@ -1,4 +1,4 @@
-"""Names and where they lead: scopes, variables, and the functions and loops around the statement at hand."""
+"""Scopes: names, variables, and the functions and loops around the current statement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Anchor:
 
 
 class ParallelNest:
-    """The parallel loops around the statement at hand: `axes` are (index, first, end) from the outermost inwards,
+    """The parallel loops around the current statement: `axes` are (index, first, end) from the outermost inwards,
     `start` is the top of the innermost body.
     """
 
@@ -48,7 +48,7 @@ class ParallelNest:
 
 
 class Variable:
-    """A name that stands for a place. `nest`: the parallel loops it was declared in, if any."""
+    """A name bound to a place. `nest`: the parallel loops it was declared in, if any."""
 
     __slots__ = ("name", "nest", "place", "span")
 
@@ -60,10 +60,9 @@ class Variable:
 
 
 class ConstantBinding:
-    """A name that stands for one value. `what` says what it is when someone tries to assign it; empty
-    when that is allowed.
+    """A name bound to one value. `what` describes it in the error for an assignment; empty if assignment is allowed.
 
-    `depth`: how many run-time regions were open where it was bound.
+    `depth`: the number of run-time regions open where it was bound.
     """
 
     __slots__ = ("depth", "name", "span", "value", "what")
@@ -80,8 +79,8 @@ Binding = Variable | ConstantBinding
 
 
 class Scope:
-    """The names of one block, inside the scope of the block around it. `own`: the names of a function inside of a
-    kernel that are its own, whatever they stand for around it.
+    """The names of one block, inside the scope of the block around it. `own`: the local names of a function defined in
+    a kernel, which hide outer ones.
     """
 
     __slots__ = ("names", "own", "parent")
@@ -101,7 +100,7 @@ class Scope:
         return None
 
     def constants(self) -> list[tuple[str, Any]]:
-        """The names that stand for one value each, those of inner blocks last."""
+        """The names bound to one value each, those of inner blocks last."""
         around = [] if self.parent is None else [(n, v) for n, v in self.parent.constants() if n not in self.own]
         return [*around, *[(name, b.value) for name, b in self.names.items() if isinstance(b, ConstantBinding)]]
 
@@ -123,8 +122,8 @@ class Completion(IntEnum):
 
 
 class LoweredLoop:
-    """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them;
-    `breaks` counts where `broken` is set.
+    """A loop whose body is being lowered. The flags are cells of truth values, present if the body needs them; `breaks`
+    counts the places that set `broken`.
     """
 
     __slots__ = ("breaks", "broken", "continued", "parallel", "start")
@@ -138,8 +137,8 @@ class LoweredLoop:
 
 
 class Annotated(NamedTuple):
-    """What a function is annotated to return: each part of the annotation and its type (`None` for what is not a type
-    of the language), and whether they stand in a tuple.
+    """The annotated result of a function: each part of the annotation with its type (`None` if it is not a type of the
+    language), and whether the parts form a tuple.
     """
 
     parts: tuple[Any, ...]
@@ -148,8 +147,8 @@ class Annotated(NamedTuple):
 
 
 class Results:
-    """What a function gives back: the value itself when a single `return` is reached, and at the end; cells shaped
-    like the first `return` otherwise.
+    """The result of a function: the value itself if there is a single `return`, at the end; otherwise cells shaped like
+    the first `return`.
     """
 
     __slots__ = ("anchor", "cells", "direct", "returned", "seen", "sets", "span")
@@ -161,7 +160,7 @@ class Results:
         self.cells: Any = None
         self.returned: Var | None = None
         self.seen = False
-        #: how many `return`s set the flag
+        #: the number of `return`s that set the flag
         self.sets = 0
         self.span: Span | None = None
 
@@ -201,19 +200,19 @@ class FunctionFrame:
         self.parent = parent
         self.inlined_at = inlined_at
         self.results = results
-        #: whether this is a function of the language: what it emits is at its call
+        #: whether this is a function of the language, whose operations have the location of its call
         self.builtin = builtin
-        #: what tells a `real_func` apart from others, while it is inlined
+        #: the key of a `real_func` while it is inlined
         self.key = key
         #: whether it is lowered as a routine of a recursion: the frames around it are those of its first call
         self.is_routine = is_routine
-        #: what the function is annotated to return
+        #: the annotated result
         self.annotated: Annotated | None = None
         #: run-time regions open around the function's body
         self.depth = depth
         self.scope = Scope()
         self.loops: list[LoweredLoop] = []
-        #: how often each name is assigned: more than once means that it needs a cell
+        #: number of assignments of each name: more than one means that it needs a cell
         self.assigned: dict[str, int] = {}
         #: names assigned by the iterations of outermost loops: a variable declared outside of these is shared memory
         self.shared: set[str] = set()

@@ -1,8 +1,8 @@
-"""What an expression in a kernel evaluates to while it is compiled.
+"""Values of kernel expressions at compile time.
 
 An expression evaluates to any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of
-values) are compile-time values and stand for themselves; the classes here stand for what exists at run time, for
-places that can be written, and for what a `for` can walk over. `Any` in a signature means such a value."""
+values) are compile-time values and stand for themselves; the classes here represent run-time values, places that can be
+written, and iteration domains. `Any` in a signature means such a value."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class StaticTensor:
 
 
 class Poison:
-    """What a name stands for after the statement that should have defined it was wrong: using it says nothing more."""
+    """The value of a name after an error in its definition: using it causes no further errors."""
 
     __slots__ = ()
 
@@ -87,8 +87,8 @@ POISON = Poison()
 
 
 class ArrayValue:
-    """Memory that is known at launch only: what an array parameter is inside the kernel. `clamps`: an index outside
-    stands for the nearest one inside.
+    """An array parameter inside the kernel: memory known only at launch. `clamps`: an index out of range means the
+    nearest one in range.
     """
 
     __slots__ = ("buffer", "clamps")
@@ -117,18 +117,18 @@ class StructValue:
         return StructValue({name: f(member) for name, member in self.members.items()}, self.info)
 
     def shown(self, spec: str) -> list[Any]:
-        """The parts of a message that shows it, each number with a format."""
+        """The parts of a message that shows the struct, each number with a format."""
         parts = [x for name, m in self.members.items() for x in (", ", f"{name}: ", Formatted(m, spec))]
         return ["{", *parts[1:], "}"]
 
     def is_place(self) -> bool:
-        """Whether it can be assigned."""
+        """Whether the struct can be assigned."""
         return any(m.is_place() if isinstance(m, StructValue) else isinstance(m, Place) for m in self.members.values())
 
 
 class PackValue(StructValue):
-    """An argument pack: what each of its members is as an argument of the kernel. It is passed on as it is. `adds_at`:
-    how entries are added to it, where it gathers some.
+    """An argument pack: each member as an argument of the kernel. It is passed on unchanged. `adds_at`: the functions
+    that add entries to it, if it collects entries.
     """
 
     __slots__ = ("adds_at",)
@@ -168,7 +168,7 @@ class Place:
         raise NotImplementedError
 
     def load(self, b: Builder) -> Value:
-        """What it holds now."""
+        """Load its present value."""
         raise NotImplementedError
 
     def store(self, b: Builder, value: Atom) -> None:
@@ -212,7 +212,7 @@ class CellPlace(Place):
 
 
 class MemoryPlace(Place):
-    """An element of a buffer, or one component of it. `constant`: no derivative flows through what is read."""
+    """An element of a buffer, or one component of it. `constant`: no derivative flows through values read from it."""
 
     __slots__ = ("buffer", "components", "constant", "index")
     shared = True
@@ -294,7 +294,7 @@ class PartPlace(Place):
 
 
 class IndexRange(NamedTuple):
-    """`range(lo, hi, step)` with bounds that may be known at run time only."""
+    """`range(lo, hi, step)` with bounds that may be known only at run time."""
 
     lo: Any
     hi: Any
@@ -320,7 +320,7 @@ class Grouped(NamedTuple):
 
 
 class StaticSequence(NamedTuple):
-    """What `static(...)` makes of something to walk over: the loop is unrolled."""
+    """An iterable in `static(...)`: the loop over it is unrolled."""
 
     items: tuple[Any, ...]
 
@@ -339,7 +339,7 @@ class Formatted(NamedTuple):
 
 
 def is_fixed(callee: Any) -> bool:
-    """Whether one of Python's own functions is called, which gives the same for the same numbers and texts."""
+    """Whether a call of one of Python's own functions gives equal results for equal numbers and strings."""
     if isinstance(getattr(callee, "__self__", None), str):
         return True
     return callee is not id and getattr(callee, "__module__", None) in ("builtins", "math", "_operator")
@@ -354,7 +354,7 @@ def is_plain(front: Any) -> bool:
     return front is None or type(front) in (bool, int, float, str, range) or is_fixed(front)
 
 
-#: What Python asks of an object's class only, or of methods that few classes have.
+#: Operations that Python decides by an object's class alone, or by methods that few classes have.
 _ASK_THE_CLASS = frozenset(
     [
         *(operator.eq, operator.lt, operator.le, operator.gt, operator.ge, operator.contains),
@@ -383,7 +383,7 @@ _ANSWERS = frozenset(
 
 
 def is_settled(function: Callable[..., Any], constants: Sequence[Any]) -> bool:
-    """Whether a function of these constants gives the same whenever it is asked."""
+    """Whether a function of these constants always gives the same result."""
     if not is_fixed(function) and function is not id:
         return False
     by_class = function in _ASK_THE_CLASS or isinstance(getattr(function, "__self__", None), str)
@@ -391,7 +391,7 @@ def is_settled(function: Callable[..., Any], constants: Sequence[Any]) -> bool:
 
 
 def _has_no_answers(front: Any) -> bool:
-    """Whether an object's class leaves comparing, truth and text to Python, or is one of ours."""
+    """Whether an object's class does not override comparison, truth and text, or is one of ours."""
     if isinstance(front, dict):
         return _has_no_answers(list(front)) and _has_no_answers(list(front.values()))
     if isinstance(front, tuple | list | set | frozenset):
@@ -411,13 +411,13 @@ def with_items(sequence: Any, items: Iterable[Any]) -> Any:
 
 
 def has_getitem(candidate: Any) -> bool:
-    """Whether something is indexed through a method of its class that Python code defines."""
+    """Whether an object is indexed through a `__getitem__` written in Python."""
     kind = type(candidate)
     return isinstance(getattr(kind, "__getitem__", None), FunctionType) and not is_ours(kind)
 
 
 def is_number(candidate: Any) -> bool:
-    """Whether it is a Python number, truth values included."""
+    """Whether a value is a Python number, truth values included."""
     return isinstance(candidate, int | float)
 
 
@@ -431,7 +431,7 @@ def literal_indices(index: tuple[int, ...]) -> tuple[Lit, ...]:
 
 
 class Declaration(NamedTuple):
-    """Where a name came from, for messages."""
+    """The origin of a name, for messages."""
 
     what: str
     span: Span

@@ -1,4 +1,4 @@
-"""What says where derivatives flow: `stop_gradient` and `stop_grad`."""
+"""Built-ins that stop derivatives: `stop_gradient` and `stop_grad`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _stop_gradient(e: Emitter, x: Any) -> Any:
 
 
 def _stop_grad(e: Emitter, x: Any) -> Any:
-    """Of a field: no derivative flows through what is read from it up to the end of the block or function, in device
-    functions that are called there, too. Of anything else: that value as a constant.
+    """`stop_grad`. For a field: no derivative flows through values read from it until the end of the block or function,
+    including device functions called there. For any other value: the value as a constant.
     """
     space = space_of(x)
     if space is None:

@@ -1,4 +1,4 @@
-"""Random numbers in a kernel: which draw of which iteration comes next."""
+"""Random numbers in a kernel, numbered by iteration and draw."""
 
 from __future__ import annotations
 

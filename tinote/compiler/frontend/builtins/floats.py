@@ -1,6 +1,6 @@
-"""The parts of a floating-point number, and what follows from them.
+"""Built-ins on the parts of floating-point numbers.
 
-`surrogate` gives a value that is made of bits its derivative.
+`surrogate` gives the derivative of a value that is composed of bits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LAYOUT = {f32: (23, 127, i32), f64: (52, 1023, i64)}
 
 
 def _of_constants(f: Callable[[float], Any], expand: Callable[[Emitter, Any], Any]) -> Callable[..., Any]:
-    """`expand`, or `f` on every component of what is known at compile time."""
+    """`expand`, or `f` on every component of a compile-time value."""
 
     def either(e: Emitter, x: Any) -> Any:
         constant = x if is_number(x) else e.static_tensor(x)
@@ -62,7 +62,7 @@ def _parts(e: Emitter, x: Value) -> tuple[Value, Value]:
     kept = Value(Lit(integer.wrap(~(fields << stored)), integer))
     half = Value(Lit((one - 1) << stored, integer))
     mantissa = e.prim(p.bitcast, e.prim(p.or_, e.prim(p.and_, bits, kept), half), type=x.type)
-    # The exponents of the two factors stay in range for every finite number; only their derivative is asked for.
+    # The exponents of the two factors stay in range for every finite number; only their derivative is used.
     power = e.prim(p.bitcast, e.prim(p.shl, e.prim(p.sub, fields, field), stored), type=x.type)
     scaled = e.prim(p.mul, e.prim(p.mul, y, 0.25), power)
     exponent = e.prim(p.sub, field, e.prim(p.select, tiny, one + stored, one - 1))

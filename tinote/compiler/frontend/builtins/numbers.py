@@ -99,7 +99,7 @@ _define("isinf", "x", _isinf)
 
 
 def popcount(e: Emitter, x: Any) -> Value:
-    """How many bits are set: neighbouring counts are added in ever wider groups."""
+    """The number of set bits: neighbouring counts are added in ever wider groups."""
     value = e.as_value(x)
     if value.dtype.kind not in "iu":
         e.error(f"bits are counted in integers, not in {describe(x)}")
@@ -131,7 +131,7 @@ _define("bit_shr", "a b", _logical_shift)
 
 
 def _leading_zeros(e: Emitter, x: Any) -> Any:
-    """How many zeros stand before the first bit that is set: every bit is copied to all places below it."""
+    """The number of leading zeros: every bit is copied to all places below it."""
     value = strong_value(e, x)
     unsigned = {8: u8, 16: u16, 32: u32, 64: u64}.get(value.dtype.bits) if value.dtype.kind in "iu" else None
     if unsigned is None:

@@ -1,4 +1,5 @@
-"""Python's operators as functions (`operator.add`), which kernels call and pass to `functools.reduce` and its like."""
+"""Python's operators as functions (`operator.add`), which kernels call and pass to `functools.reduce` and similar
+functions."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tinote.compiler.frontend.scopes import FunctionFrame, Results
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.pysource.definitions import syntax_tree
 
-#: What each function gives, of `a` and `b`.
+#: The result of each function, for `a` and `b`.
 _MEANINGS: dict[Callable[..., Any], str] = {
     operator.add: "a + b",
     operator.sub: "a - b",
@@ -74,7 +75,7 @@ def _expansion(function: Callable[..., Any]) -> Expansion:
 
 
 def operator_function(function: Any) -> Expansion | None:
-    """What a call of one of Python's operators as a function means; None of anything else. Raises `TypeError` for what
-    is not hashable.
+    """The meaning of a call of one of Python's operators as a function; None for any other object. Raises `TypeError`
+    for unhashable objects.
     """
     return _expansion(function) if function in _MEANINGS else None

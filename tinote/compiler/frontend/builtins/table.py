@@ -170,7 +170,7 @@ def _loop_config(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
 
 BUILTINS["loop_config"] = _loop_config
 
-# Advice to other machines than this one: taken note of, and without effect.
+# Hints for other targets: accepted, without effect.
 _define("loop_unique", "val covers=", lambda e, val, covers: val)
 _define("assume_in_range", "val base low high", lambda e, val, base, low, high: val)
 _define("block_local", "*fields", lambda e, *fields: None)
@@ -186,7 +186,7 @@ def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
 
 
 def _static_print(e: Emitter, *items: Any) -> None:
-    e.reproducible = False  # who compiles again wants to read it again
+    e.reproducible = False  # printed at each compilation
     print(*[describe(i) if isinstance(i, Value) else static_text(e, i) for i in items])
 
 
@@ -281,7 +281,7 @@ def _python_number(kind: type) -> Callable[..., Any]:
 
 
 def _super(e: Emitter, cls: Any, owner: Any) -> Any:
-    """`super()` in a method: its class and object are those of the function at hand."""
+    """`super()` in a method: its class and object are those of the current function."""
     source = e.frame.source
     if cls is None:
         cell, parameters = source.closure.get("__class__"), source.parameters
@@ -302,12 +302,12 @@ def _super(e: Emitter, cls: Any, owner: Any) -> Any:
 
 @cache
 def primitive_expansion(name: str, prim: Primitive, definition: FunctionType) -> Expansion:
-    """What expands a call of the built-in `name`, a primitive with the parameters of `definition`."""
+    """The expansion of a call of the built-in `name`, a primitive with the parameters of `definition`."""
     parameters = parameters_of(definition)
     return lambda e, args, kwargs: apply(e, prim, *parameters.matched(e, name, args, kwargs).values())
 
 
-#: Python's own functions that no function of the language stands for.
+#: Python's own functions without a counterpart in the language.
 PYTHON: dict[Any, Expansion] = {
     super: simple("super", "type= object=", _super),
     range: simple("range", "*bounds", _range),

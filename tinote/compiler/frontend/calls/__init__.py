@@ -1,1 +1,1 @@
-"""Calls, their arguments, and calls that Python carries out."""
+"""Calls, their arguments, and calls that Python evaluates at compile time."""

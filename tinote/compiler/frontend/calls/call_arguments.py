@@ -1,4 +1,4 @@
-"""The arguments of a call: evaluated, and matched with the parameters of what is called."""
+"""The arguments of a call: evaluated, and matched with the parameters of the callee."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tinote.errors import closest
 
 
 class KnownArgument(NamedTuple):
-    """An argument that has a value before its call is looked at."""
+    """An argument whose value is known before its call is evaluated."""
 
     value: Any
 
 
 class CallSite(NamedTuple):
-    """A call: where it is written, and its arguments, with those that are known beforehand."""
+    """A call: its place in the source and its arguments, including those known beforehand."""
 
     node: ast.expr
     args: Sequence[ast.expr | KnownArgument]
@@ -37,7 +37,7 @@ class CallSite(NamedTuple):
         )
 
     def after(self, target: CallTarget) -> CallSite:
-        """The call of what `target` leads to."""
+        """The call of the function that `target` leads to."""
         if not target.args and not target.kwargs:
             return self
         given = {name for name, _ in self.keywords}
@@ -46,12 +46,12 @@ class CallSite(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How the program writes what is called."""
+        """The callee as written in the program."""
         return ast.unparse(self.node.func) if isinstance(self.node, ast.Call) else ast.unparse(self.node)
 
 
 def callee_node(call: CallSite) -> ast.expr:
-    """What is called, as the program writes it."""
+    """The node of the callee."""
     return call.node.func if isinstance(call.node, ast.Call) else call.node
 
 
@@ -88,7 +88,7 @@ def _node(argument: ast.expr | KnownArgument) -> ast.expr | None:
 
 
 def match_parameters(e: Emitter, call: CallSite, source: FunctionSource) -> dict[str, Any]:
-    """Which value each parameter stands for."""
+    """The value of each parameter."""
     tree = source.tree.args
     parameters = source.parameters
     positional = [q for q in parameters if q not in tree.kwonlyargs]

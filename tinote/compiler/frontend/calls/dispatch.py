@@ -1,5 +1,5 @@
-"""Calls: built-ins, device functions (inlined) and conversions by a type's name; what Python calls at compile time is
-handed to `python_calls`.
+"""Calls: built-ins, device functions (inlined) and conversions by a type's name; `python_calls` handles calls that
+Python evaluates at compile time.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def _refuse_recursion(e: Emitter, source: FunctionSource, arguments: dict[str, A
 
 
 def _call_plain(e: Emitter, call: CallSite, function: types.FunctionType) -> Any:
-    """A call of a function that nobody has decorated: inlined as a device function is, or, where that fails and all
-    arguments are known at compile time, called by Python.
+    """A call of an undecorated function: inlined like a device function, or, where that fails and all arguments are
+    known at compile time, called by Python.
     """
     variation = variation_of(function)
     if e.in_static:
@@ -266,8 +266,8 @@ def _call_plain(e: Emitter, call: CallSite, function: types.FunctionType) -> Any
 
 
 def _descends(e: Emitter, source: FunctionSource, arguments: dict[str, Any], again: list[FunctionFrame]) -> bool:
-    """Whether a function that calls itself may end: a number that is a template argument differs from that of every
-    call around it (`static` then decides where it ends).
+    """Whether a recursive function may terminate: a number among its template arguments differs from that of every
+    enclosing call (`static` then decides where it ends).
     """
     too_deep(e, source)
     names = [q.arg for q in source.parameters if is_template_parameter(e, source, q) and is_number(arguments[q.arg])]

@@ -1,4 +1,4 @@
-"""Calls that Python carries out at compile time, and why one cannot be."""
+"""Calls that Python evaluates at compile time, and the errors of those that cannot be."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def is_exact_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[st
 
 
 def call_python(e: Emitter, call: CallSite, callee: Any) -> Any:
-    """A call of what Python calls, and no part of the language is: a class, or a function without source, which is
-    called at compile time.
+    """A call of an object outside the language, such as a class or a function without source, evaluated at compile
+    time.
     """
     args, kwargs = evaluate_arguments(e, call)
     given = [*args, *kwargs.values()]
@@ -84,7 +84,7 @@ def _named_tuple(e: Emitter, kind: Any, args: list[Any], kwargs: dict[str, Any])
 
 
 def _numpy_scalar(callee: Any) -> Scalar | None:
-    """The type that one of NumPy's types of numbers stands for."""
+    """The type that a NumPy scalar type denotes."""
     if not isinstance(callee, type):
         return None
     return _NUMPY.get(callee.__name__)
@@ -107,14 +107,14 @@ def run_time_argument(e: Emitter, call: CallSite, args: list[Any]) -> str:
 
 
 def evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """What `callee` gives for arguments that are known at compile time."""
+    """The result of `callee` for arguments known at compile time."""
     args = [_for_python(e, a) for a in args]
     kwargs = {name: _for_python(e, a) for name, a in kwargs.items()}
     try:
         if callee is getattr and hasattr(args[0], args[1]):
             return captured(e, CaptureKind.ATTRIBUTE, args[0], args[1], callee(*args))
         if not (is_fixed(callee) and is_plain([*args, *kwargs.values()])):
-            e.reproducible = False  # what it gives is not reproducible in another process
+            e.reproducible = False  # its result is not reproducible in another process
         if getattr(callee, "__tinote_static__", False):
             return outside(e, callee(*args, **kwargs))
         return outside(e, ask_python(e, callee, *args, **kwargs))
@@ -126,7 +126,7 @@ def evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[st
 
 
 def _for_python(e: Emitter, front: Any) -> Any:
-    """A function that is defined in the kernel, as one that Python can call with what is known at compile time."""
+    """A function defined in the kernel, as one that Python can call with compile-time values."""
     if not isinstance(front, LocalFunction):
         return front
     source, known = front.__tinote_function__, dict(front.scope.constants())
@@ -156,7 +156,7 @@ def evaluate_instead_of_inlining(
     arguments: dict[str, Any],
     problems: Sequence[TinoteError],
 ) -> Any:
-    """What Python gives for constants, where inlining has met `problems`."""
+    """Python's result for constants, where inlining failed with `problems`."""
     tree = source.tree.args
     args = [arguments[q.arg] for q in (*tree.posonlyargs, *tree.args)]
     kwargs = {q.arg: arguments[q.arg] for q in tree.kwonlyargs}

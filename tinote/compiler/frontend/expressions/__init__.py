@@ -1,1 +1,1 @@
-"""Expressions: values, their parts, and what operators do to them."""
+"""Expressions: values, their parts, and operators on them."""

@@ -39,7 +39,7 @@ def _raw_divide(a: Any, b: Any) -> Any:
     )
 
 
-#: What a primitive does with constants, in Python's own numbers; any other computes in double precision.
+#: Primitives that fold constants in Python's own numbers; the others compute in double precision.
 FOLDS: dict[Primitive, Callable[..., Any]] = {
     p.add: operator.add,
     p.sub: operator.sub,
@@ -123,12 +123,12 @@ def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
     return _folded(e, _limited(e, prim, FOLDS.get(prim) or _maths(prim)), constants)
 
 
-#: Bits of an integer that is known at compile time. Chosen, not measured.
+#: Greatest size of a compile-time integer, in bits. Chosen, not measured.
 _MAX_BITS = 4096
 
 
 def _growth(prim: Primitive, a: Any, b: Any) -> int:
-    """About how many bits the result of an operation on two integers has; 0 for operations that do not grow."""
+    """Estimated bits of the result of an operation on two integers; 0 for operations that do not grow."""
     if not (isinstance(a, int) and isinstance(b, int)):
         return 0
     if prim is p.shl:
@@ -201,10 +201,10 @@ def binary(e: Emitter, op: ast.operator, left: Any, right: Any) -> Any:
 
 
 def _python_binary(e: Emitter, prim: Primitive, symbol: str, left: Any, right: Any) -> Any:
-    """Python's own meaning: texts and lists are joined and repeated, at compile time."""
+    """Python's own operator at compile time, which joins and repeats strings and lists."""
     for side in (left, right):
         if not isinstance(side, tuple | list | str | int):
-            e.as_value(side)  # says what is wrong with it
+            e.as_value(side)  # raises the error
     items, times = (left, right) if isinstance(right, int) else (right, left)
     if prim is p.mul and isinstance(items, tuple | list | str) and isinstance(times, int):
         if len(items) * times > MAX_UNROLLED:
@@ -269,7 +269,7 @@ def _repeated(e: Emitter, value: Value, exponent: int) -> Value:
 
 
 def reduce(e: Emitter, prim: Primitive, items: list[Any]) -> Any:
-    """Items combined from the left."""
+    """A left fold of items."""
     result = items[0]
     for item in items[1:]:
         result = apply(e, prim, result, item)
@@ -336,5 +336,5 @@ def disjunction(e: Emitter, items: list[Any]) -> Any:
 
 
 def unrolled(exponent: float) -> bool:
-    """Whether a constant exponent is written out as multiplications."""
+    """Whether a power with a constant exponent is expanded into multiplications."""
     return isinstance(exponent, int) and not isinstance(exponent, bool) and abs(exponent) <= 16

@@ -1,4 +1,5 @@
-"""Attributes: members of structs, components and methods of vectors, what fields, arrays and Python objects hold."""
+"""Attributes: members of structs, components and methods of vectors, attributes of fields, arrays and Python
+objects."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelNameError, TinoteError, closest
 from tinote.ir.nodes import Lit
 
-#: Modules whose functions and submodules stay what they are.
+#: Modules whose functions and submodules never change.
 _FIXED_MODULES = ("tinote", "math", "numpy")
 _MADE_ANEW = types.BuiltinMethodType | types.MethodWrapperType
-#: What a NumPy array tells of its shape, as in Python.
+#: Attributes of a NumPy array's shape, as in Python.
 _ARRAY_SHAPE = ("shape", "ndim", "size")
 
 
@@ -69,13 +70,13 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
             )
         return found
     if isinstance(base, types.ModuleType):
-        # What the user's own modules hold may change: a module that is loaded again has new functions.
+        # Attributes of the user's own modules may change: a reloaded module has new functions.
         fixed = base.__name__.partition(".")[0] in _FIXED_MODULES
         plain = buffer_of(found) is None and function_of(found) is None
         if fixed and plain and (callable(found) or isinstance(found, types.ModuleType)):
             return found
     elif callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
-        # What Python makes anew each time it is looked up is known by the object it belongs to.
+        # An object that Python creates at each lookup is identified by its owner.
         of_users = not isinstance(found, _MADE_ANEW) and builtin_of(found) is None
         return captured(e, CaptureKind.ATTRIBUTE, base, name, found) if of_users else found
     return captured(e, CaptureKind.ATTRIBUTE, base, name, found)

@@ -1,4 +1,4 @@
-"""What a name comes to stand for: new variables, names that are assigned again, the targets of loops."""
+"""Binding of names: new variables, reassigned names, the targets of loops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tinote.ir.types import shape_of
 
 
 def bind_target(e: Emitter, target: ast.expr, front: Any, what: str) -> None:
-    """Let the names of a loop's target stand for an item and its parts."""
+    """Bind the names of a loop's target to an item and its parts."""
     with e.at(target):
         if isinstance(target, ast.Name):
             e.bind(target.id, front, what)
@@ -32,14 +32,14 @@ def bind_target(e: Emitter, target: ast.expr, front: Any, what: str) -> None:
 
 
 def parts_of(e: Emitter, front: Any) -> list[Any] | None:
-    """What something can be unpacked into: items, components, the rows of a matrix; `None` for a number."""
+    """The parts into which a value can be unpacked: items, components, the rows of a matrix; `None` for a number."""
     if isinstance(front, tuple | list):
         return [e.force(item) for item in front]
     return rows(e, front) if e.is_value(front) and e.shape(front) else None
 
 
 def unpacked(e: Emitter, front: Any, count: int) -> list[Any]:
-    """The parts of something that is assigned to `count` targets."""
+    """The parts of a value that is assigned to `count` targets."""
     parts = parts_of(e, front)
     if parts is None:
         e.error(f"{describe(front)} cannot be unpacked into {count}")

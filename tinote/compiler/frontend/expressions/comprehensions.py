@@ -1,4 +1,4 @@
-"""Comprehensions: unrolled at compile time, over whatever an unrolled loop walks over."""
+"""Comprehensions: unrolled at compile time, over the same iterables as unrolled loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dictionary(e: Emitter, node: ast.DictComp) -> dict[Any, Any]:
 def _comprehension(
     e: Emitter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, item: Callable[[], Any]
 ) -> list[Any]:
-    """What `item` gives in each iteration."""
+    """The values of `item` in each iteration."""
     found: list[Any] = []
 
     def walk(depth: int) -> None:

@@ -1,4 +1,4 @@
-"""Conditions: what counts as true, and `and`, `or` and `… if … else …`, whose operands run only where they decide."""
+"""Conditions: truth values, and `and`, `or` and `… if … else …` with short-circuit evaluation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, If, Lit, Var, false, true
 from tinote.ir.types import element_type, u1, with_element
 
-#: A longer chain of `… if … else … if … else …`, or of `elif`s, is not nested as deeply as it is long. Chosen, not
-#: measured.
+#: Length of a chain of `… if … else … if … else …`, or of `elif`s, from which on its regions are nested
+#: logarithmically. Chosen, not measured.
 MAX_NESTED_CHAIN = 16
 
 
 def evaluate_condition(e: Emitter, node: ast.expr) -> bool | Value:
-    """Whether an expression counts as true; of the operands of its `and` and `or` that is all that is asked."""
+    """The truth value of an expression; the operands of its `and` and `or` are evaluated only for their truth."""
     if not isinstance(node, ast.BoolOp):
         return truth_of(e, e.evaluate(node))
     with e.at(node):
@@ -35,7 +35,7 @@ def evaluate_condition(e: Emitter, node: ast.expr) -> bool | Value:
 
 
 def evaluate_truths(e: Emitter, node: ast.expr) -> Any:
-    """The same; of a vector or matrix, of each component."""
+    """The truth value of an expression; for a vector or matrix, of each component."""
     if not isinstance(node, ast.BoolOp):
         return _truths(e, e.evaluate(node))
     conjunction = isinstance(node.op, ast.And)
@@ -56,13 +56,13 @@ def _truths(e: Emitter, front: Any) -> Any:
 
 
 def _componentwise(e: Emitter, left: Any, right: Any, conjunction: bool) -> Any:
-    """`left and right` or `left or right` of truth values, of which at least one is a vector or matrix."""
+    """`left and right` or `left or right` of truth values; at least one is a vector or matrix."""
     return apply(e, p.and_ if conjunction else p.or_, left, right)
 
 
 def short_circuit(e: Emitter, left: Value, right: Callable[[], Any], conjunction: bool) -> Value:
-    """`left and right` or `left or right` as truth values, where `right` is only evaluated when it decides; if that is
-    a vector or matrix, for each component.
+    """`left and right` or `left or right` as truth values, with short-circuit evaluation; for each component if one is
+    a vector or matrix.
     """
     with e.region() as opened:
         decided = e.as_value(right())
@@ -70,8 +70,8 @@ def short_circuit(e: Emitter, left: Value, right: Callable[[], Any], conjunction
 
 
 def conjoined(e: Emitter, left: Value, right: Callable[[], tuple[bool | Value, Any]]) -> tuple[Value, Any]:
-    """`left and right` as truth values, and what the evaluation of `right` gives beside its truth: a number, which is
-    zero where it was not evaluated, or what is known at compile time.
+    """`left and right` as truth values, and the result of evaluating `right` besides its truth: a number, which is zero
+    where it was not evaluated, or a compile-time value.
     """
     with e.region() as opened:
         truth, other = right()
@@ -105,8 +105,8 @@ def _joined_truths(e: Emitter, left: Value, opened: OpenRegion, right: Value, co
 
 
 def boolean(e: Emitter, node: ast.BoolOp) -> Any:
-    """`and` and `or` as in Python: the operand that decides. Later ones are not evaluated. Of vectors and matrices,
-    whether the components are true.
+    """`and` and `or` as in Python: the operand that decides; later ones are not evaluated. For vectors and matrices,
+    the truth values of the components.
     """
     conjunction = isinstance(node.op, ast.And)
     left = e.evaluate(node.values[0])
@@ -191,7 +191,7 @@ def _first_of(e: Emitter, alternatives: list[tuple[ast.expr | None, ast.expr]]) 
 def _else(
     e: Emitter, found: Value, then: OpenRegion, yes: Any, others: list[tuple[ast.expr | None, ast.expr]]
 ) -> tuple[bool | Value, Any]:
-    """What `then` computes where `found` is true, and elsewhere the first of the others."""
+    """The value of `then` where `found` is true, and elsewhere the first of the others."""
     with e.region() as orelse:
         other, no = _first_of(e, others) if others else (False, None)
     if other is False:
@@ -206,8 +206,8 @@ def _else(
 def _one_of(
     e: Emitter, condition: Value, then: OpenRegion, yes: Any, orelse: OpenRegion, no: Any, truths: Sequence[Value] = ()
 ) -> list[Any]:
-    """Either side of a conditional, which the two regions compute; and the truths that the second computes, which hold
-    on the first.
+    """The value of a conditional whose sides the two regions compute, and the truth values computed by the second,
+    which are true on the first.
     """
     others = [(Value(true), truth) for truth in truths]
     if isinstance(yes, StructValue) and isinstance(no, StructValue):
@@ -220,7 +220,7 @@ def _one_of(
 
 
 def _side(e: Emitter, node: ast.expr) -> Value | StructValue:
-    """One side of a conditional, with whatever it has to read."""
+    """One side of a conditional, with its loads."""
     front = e.evaluate(node)
     struct = as_struct(e, front)
     return e.as_value(front) if struct is None else rebuilt(struct, map(e.as_value, leaves_of(struct)))
@@ -229,7 +229,7 @@ def _side(e: Emitter, node: ast.expr) -> Value | StructValue:
 def _chosen(
     e: Emitter, condition: Value, then: OpenRegion, orelse: OpenRegion, pairs: list[tuple[Value, Value]]
 ) -> list[Value]:
-    """The first or second of each pair, which the two regions compute."""
+    """The first or second value of each pair, computed by the two regions."""
     both_run = safe_to_speculate(e, then.body) and safe_to_speculate(e, orelse.body)
     for yes, no in pairs:
         if yes.shape != no.shape and yes.shape and no.shape:

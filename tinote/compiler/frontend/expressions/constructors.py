@@ -1,4 +1,4 @@
-"""Conversions between types, and what makes vectors and matrices."""
+"""Conversions between types, and constructors of vectors and matrices."""
 
 from __future__ import annotations
 

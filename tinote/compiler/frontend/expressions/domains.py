@@ -1,4 +1,4 @@
-"""What a `for` can walk over, and how it is unrolled when it is known at compile time."""
+"""Iteration domains of `for` loops, and their unrolling at compile time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_domain(front: Any) -> bool:
 
 
 def domain_of(e: Emitter, front: Any) -> Domain:
-    """What a loop over `front` walks over. Raises when nothing does."""
+    """The domain of a loop over `front`. Raises if it cannot be iterated."""
     if isinstance(front, Domain):
         return front
     if isinstance(front, range):
@@ -64,7 +64,7 @@ def domain_of(e: Emitter, front: Any) -> Domain:
 
 
 def grouped(e: Emitter, front: Any) -> Grouped:
-    """A domain whose index is one vector. Raises for what has no such indices."""
+    """A domain whose index is one vector. Raises if it has no such indices."""
     buffer = space_of(front)
     if buffer is not None:
         return Grouped(FieldDomain(buffer))
@@ -77,7 +77,7 @@ def grouped(e: Emitter, front: Any) -> Grouped:
 
 
 def _made_in_python(e: Emitter, front: Any) -> NdRange | Grouped | None:
-    """An `ndrange` or `grouped` that Python has made, as a domain."""
+    """An `ndrange` or `grouped` made in Python, as a domain."""
     axes = axes_of(front)
     if axes is not None:
         return NdRange(axes)
@@ -86,7 +86,7 @@ def _made_in_python(e: Emitter, front: Any) -> NdRange | Grouped | None:
 
 
 def check_unrolled(e: Emitter, count: int) -> None:
-    """Refuse to unroll what would never end."""
+    """Refuse to unroll an endless iterable."""
     if count > MAX_UNROLLED:
         e.error(
             f"unrolling {count:,} iterations would take forever; at most {MAX_UNROLLED:,} are",
@@ -116,7 +116,7 @@ def _axes(e: Emitter, domain: NdRange | FieldDomain) -> list[range]:
 
 
 def _count(numbers: range) -> int:
-    """How many they are; `len` is limited to machine words."""
+    """The number of items; `len` is limited to machine words."""
     return max(0, -((numbers.start - numbers.stop) // numbers.step))
 
 
@@ -126,7 +126,7 @@ def _walked(e: Emitter, numbers: range) -> tuple[int, ...]:
 
 
 def rows(e: Emitter, front: Any) -> list[Any]:
-    """What Python gives for a vector or matrix when it is iterated or unpacked: components, or rows as vectors."""
+    """The items of an iterated or unpacked vector or matrix, as in Python: components, or rows as vectors."""
     shape, components = e.shape(front), e.components(front)
     if len(shape) < 2:
         return components
@@ -135,7 +135,7 @@ def rows(e: Emitter, front: Any) -> list[Any]:
 
 
 def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
-    """Everything that an unrolled loop over `front` walks over."""
+    """All items of an unrolled loop over `front`."""
     if isinstance(front, StaticSequence):
         return front.items
     if isinstance(front, IndexRange):

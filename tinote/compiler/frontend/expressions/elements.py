@@ -1,4 +1,4 @@
-"""Elements of fields and arrays in a kernel: the element at an index, and what is done to all elements at once.
+"""Elements of fields and arrays in a kernel: the element at an index, and operations on all elements.
 
 x.fill(1.0)            every number of a field, of an array, or of one component
 particles.fill(p)      every struct of a field of structs
@@ -32,7 +32,7 @@ def all_indices(e: Emitter, buffer: Buffer, axis: int) -> tuple[Atom, Atom]:
 
 
 def memory_place(e: Emitter, buffer: Buffer, index: tuple[Atom, ...]) -> MemoryPlace:
-    """The element of a field or array at an index as memory counts it."""
+    """The element of a field or array at a zero-based index."""
     return MemoryPlace(buffer, index, constant=buffer in e.stopped)
 
 
@@ -50,7 +50,7 @@ def element_of(e: Emitter, container: Any, place: MemoryPlace) -> Any:
 
 
 def fill(e: Emitter, target: Any, value: Any) -> None:
-    """Set everything in `target` to a value: all elements of what has indices, all members of a struct, or all
+    """Set everything in `target` to a value: all elements of a field or array, all members of a struct, or all
     components.
     """
     space = space_of(target)

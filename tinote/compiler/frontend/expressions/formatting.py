@@ -1,5 +1,5 @@
-"""Text with values in it: f-strings, `str.format`, and the messages of `print` and `assert`. What is known at compile
-time becomes text, the rest is put in when it is printed.
+"""Formatted text: f-strings, `str.format`, and the messages of `print` and `assert`. Compile-time values become text;
+run-time values are inserted when it is printed.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
     return Text(tuple(parts))
 
 
-#: Characters of a printed number, and its digits. Chosen, not measured.
+#: Greatest width of a printed number in characters, and its greatest number of digits. Chosen, not measured.
 _MAX_WIDTH = 1000
 
 
 def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
-    """A value that exists at run time, with a format that is checked now."""
+    """A run-time value with a format specification, which is checked now."""
     front = e.force(front)
     if spec:
         spec = _completed(spec, _samples(e, front))
@@ -91,7 +91,7 @@ def _completed(spec: str, numbers: list[Any]) -> str:
 
 
 def _constant_text(e: Emitter, front: Any, spec: str) -> str:
-    """What is known at compile time in a format. Raises what `format` raises."""
+    """A compile-time value as text in a format. Raises the errors of `format`."""
     spec = _completed(spec, [front])
     return in_format(front, spec) if isinstance(front, int) else ask_python(e, format, front, spec)
 
@@ -189,7 +189,7 @@ def percent_text(e: Emitter, template: str, operand: Any) -> Any:
 
 
 def assertion_text(e: Emitter, message: Any) -> tuple[str, list[Atom]]:
-    """The message of an `assert` as a `Check` has it, and the numbers for its holes: one per component."""
+    """The message of an `assert` as in a `Check`, and the numbers for its placeholders: one per component."""
     parts: list[str | Hole] = []
     shown: list[Atom] = []
     for part in text_parts(e, [message]):
@@ -229,7 +229,7 @@ def text_parts(e: Emitter, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]
 
 
 def static_text(e: Emitter, front: Any) -> str:
-    """What Python shows of something known at compile time."""
+    """The text of a compile-time value, as Python shows it."""
     try:
         return ask_python(e, str, front)
     except Exception as error:

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.values import Value
 
 
 def evaluate_all(e: Emitter, nodes: list[ast.expr]) -> list[Any]:
-    """The values of several expressions; starred ones are spread out."""
+    """The values of several expressions; starred ones are unpacked."""
     found: list[Any] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
@@ -58,7 +58,7 @@ def dictionary(e: Emitter, node: ast.Dict) -> dict[Any, Any]:
 
 
 def evaluate_key(e: Emitter, node: ast.expr, *, of_dictionary: bool = True) -> Any:
-    """A key. That of a dictionary may be a number at run time, which is compared where an item is looked up."""
+    """The value of a key. In a dictionary it may be a run-time number, which is compared at lookup."""
     key = e.evaluate(node)
     if of_dictionary and isinstance(key, Value) and not key.shape:
         return key

@@ -19,8 +19,8 @@ from tinote.ir import primitives as p
 
 
 def binary_operation(e: Emitter, node: ast.BinOp) -> Any:
-    """An operation, and those that its right operand is made of (`a ** b ** c`): their left operands are evaluated in
-    turn, and then all are applied from the inside out, however many there are.
+    """A binary operation, without recursion along its right operand (`a ** b ** c`): the left operands are evaluated in
+    order, and then the operations are applied from the inside out.
     """
     outer = e.b.loc
     waiting = [(node, e.evaluate(node.left))]
@@ -56,7 +56,7 @@ def unary(e: Emitter, node: ast.UnaryOp) -> Any:
 
 
 def comparison(e: Emitter, node: ast.Compare) -> Any:
-    """A comparison, or a chain of them, each of which is evaluated where those before it hold."""
+    """A comparison, or a chain of comparisons; each is evaluated where those before it hold."""
     left = e.evaluate(node.left)
     if len(node.ops) == 1:
         return _compared(e, left, node.ops[0], e.evaluate(node.comparators[0]))
@@ -78,7 +78,7 @@ def comparison(e: Emitter, node: ast.Compare) -> Any:
 
 def _compared(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
     if isinstance(op, ast.Is | ast.IsNot):
-        # What exists at run time is not `None`.
+        # A run-time value is not `None`.
         if left is not None and right is not None and not (e.is_static(left) and e.is_static(right)):
             e.unsupported("`is` between values that exist at run time", "compare with `==`")
         return (left is right) if isinstance(op, ast.Is) else (left is not right)
@@ -108,7 +108,7 @@ def _member(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
         except TypeError:
             e.error(f"`in` has no meaning with {describe(right)}")
     found: Any = False
-    # A matrix is searched as NumPy does it: among its numbers.
+    # As in NumPy, a matrix is searched by its numbers.
     numbers = not isinstance(right, tuple | list) and e.is_value(right) and e.shape(right)
     for item in e.components(right) if numbers else static_items(e, right):
         same = apply(e, p.eq, left, item)

@@ -18,7 +18,7 @@ from tinote.ir.types import Scalar, Tensor, element_type, with_element
 
 
 def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
-    """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor),
+    """A value converted for a place of type `t`: shapes must agree (a number fills a tensor),
     constants must fit; other conversions are left to the types pass.
     """
     dtype = element_type(t)
@@ -44,7 +44,7 @@ def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
 
 
 def check_writable(e: Emitter, place: Place) -> None:
-    """Refuse to write a local variable from the iterations of a parallel loop that it was declared outside of."""
+    """Refuse to write a local variable in a parallel loop that it was declared outside of."""
     while isinstance(place, PartPlace):
         place = place.base
     owner = place.owner if isinstance(place, CellPlace) else None
@@ -71,7 +71,7 @@ def combine(e: Emitter, place: Place, prim: Primitive, operand: Value, old: bool
 
 
 def negative(e: Emitter, atom: Atom, t: Scalar | Tensor) -> Atom:
-    """`-atom` in the element type of `t`, for what is subtracted by adding."""
+    """`-atom` in the element type of `t`, for a subtraction by addition."""
     dtype = element_type(t)
     if isinstance(atom, Lit):
         return Lit(p.neg.evaluate(dtype, p.cast_number(dtype, atom.value)), dtype)

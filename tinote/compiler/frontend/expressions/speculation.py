@@ -1,4 +1,4 @@
-"""Which operations may run although their result is perhaps not asked for."""
+"""Speculation: which operations may run although their result may be unused."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Extent, Get, Lit, Load, Op, Prim
 from tinote.ir.types import element_type, is_float
 
-#: Operations that run although their condition may not hold. Chosen, not measured.
+#: Greatest number of speculated operations. Chosen, not measured.
 _MAX_OPERATIONS = 12
-#: What may overflow, and is reported where it does in debug mode.
+#: Primitives that may overflow, which debug mode reports.
 _OVERFLOWS = (p.add, p.sub, p.mul, p.neg, p.absolute, p.shl)
 
 
 def safe_to_speculate(e: Emitter, ops: Sequence[Op]) -> bool:
-    """Whether operations may run even when their result is not asked for. In debug mode an integer that overflows
-    stops the launch.
-    """
+    """Whether operations may run speculatively. In debug mode an integer overflow stops the launch."""
     if not _is_safe(ops):
         return False
     if not e.config.reports_overflow:
@@ -27,9 +25,7 @@ def safe_to_speculate(e: Emitter, ops: Sequence[Op]) -> bool:
 
 
 def _is_safe(ops: Sequence[Op]) -> bool:
-    """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that
-    can fault.
-    """
+    """Whether operations may run speculatively: few and cheap ones, without effects or possible faults."""
     if len(ops) > _MAX_OPERATIONS:
         return False
     for op in ops:

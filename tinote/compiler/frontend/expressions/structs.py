@@ -1,4 +1,4 @@
-"""Structs in a kernel: a value (or place) for each member, and nothing in the IR.
+"""Structs in a kernel: a value or place for each member; the IR has no structs.
 
 p = Particle(pos=v, mass=2)      the members' values
 s[i]                             the members' places in the fields of `s`
@@ -61,7 +61,7 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
 
 
 def construct_struct(e: Emitter, info: StructInfo, args: list[Any], kwargs: dict[str, Any]) -> StructValue:
-    """A call of a struct type: members by position and by name; those that are left out are zero."""
+    """A call of a struct type: members by position and by name; omitted ones are zero."""
     names = list(info.members)
     if len(args) > len(names):
         e.error(f"`{info.name}` has {len(names)} members, and is given {len(args)}", f"they are {', '.join(names)}")
@@ -117,12 +117,12 @@ def fitted(e: Emitter, front: Any, info: StructInfo) -> StructValue:
 
 
 def leaves_of(struct: StructValue) -> list[Any]:
-    """All numbers, vectors and matrices in it, in order."""
+    """All numbers, vectors and matrices of a struct, in order."""
     return [x for m in struct.members.values() for x in (leaves_of(m) if isinstance(m, StructValue) else [m])]
 
 
 def paired(e: Emitter, struct: StructValue, front: Any, what: str) -> list[tuple[Any, Any, str]]:
-    """Each member of `struct` with that of `front` that is assigned to it, and how it is called."""
+    """Each member of `struct` with the member of `front` that is assigned to it, and its name."""
     other = as_struct(e, front)
     if other is None and isinstance(front, dict):
         other = StructValue(front)

@@ -1,4 +1,4 @@
-"""What vectors and matrices offer in a kernel: attributes, components by name, and methods."""
+"""Vectors and matrices in a kernel: attributes, components by name, and methods."""
 
 from __future__ import annotations
 
@@ -226,8 +226,8 @@ def _row_of(e: Emitter, m: Any, index: Any) -> Any:
 #: the default of a parameter that must be given
 REQUIRED = object()
 
-#: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults); what more than
-#: vectors and matrices have is added by `elements`
+#: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults); `elements`
+#: adds methods that fields and arrays have, too
 METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "norm": (length, {"eps": 0}),
     "norm_sqr": (length_squared, {}),

@@ -1,1 +1,1 @@
-"""Functions: their bodies, what they return, what a call leads to, and recursion."""
+"""Functions: bodies, results, callees, and recursion."""

@@ -1,7 +1,7 @@
-"""Recursive functions become a loop over a stack of activations, in the IR that there is.
+"""Lowers recursive functions to a loop over a stack of activations, in the existing IR.
 
-A function that calls itself cannot be inlined, and is not called by the machine either: the functions that call each
-other are cut into blocks at their recursive calls, and one `while` runs these blocks, one an iteration.
+A recursive function cannot be inlined, and the IR has no calls. So mutually recursive functions are cut into blocks at
+their recursive calls, and one `while` runs these blocks, one per iteration.
 
     def f(n):                        n, state, result, depth = cells;  push stack, END;  state = 0
         if n == 0:                   while state != END:
@@ -13,17 +13,17 @@ other are cut into blocks at their recursive calls, and one `while` runs these b
                                              n = pop stack
                                              result = n * result; state = pop stack; depth -= 1
 
-A call pushes what its function still needs afterwards, and the number of the block that goes on; a `return` pops that
-number. Arguments, results and whatever lives across blocks stand in cells (registers of the activation that runs);
-there is one stack for each type of what is pushed.
+A call pushes the values that its function needs afterwards, and the number of the block that continues; a `return` pops
+that number. Arguments, results and values that live across blocks are in cells (registers of the running activation);
+there is one stack for each pushed type.
 
-Why no operation that calls: each pass, differentiation, both code generators and the interpreter know `while`, cells
-and stacks already, so that nothing below the front end knows of recursion. The stacks lie in the arena: recursion of
-any depth leaves the machine's stack alone, whatever threads there are, and the depth is limited by a check like any
-other. Stacks also have an adjoint (a stack: `autodiff/reverse.py`), so that recursion has a derivative. The cost is a
-jump by table for each call and return, in place of the machine's own.
+There is no call operation because passes, differentiation, code generators and the interpreter support `while`, cells
+and stacks already, so that nothing below the front end needs to know of recursion. The stacks are in the arena:
+recursion of any depth leaves the machine's stacks of all threads alone, and an ordinary check limits the depth. Stacks
+have an adjoint (a stack: `autodiff/reverse.py`), so recursion is differentiable. The cost is a jump by table for each
+call and return, in place of the machine's own.
 
-The operations that this takes are gone when `lower_recursion` has run:
+These operations exist only until `lower_recursion` has run:
 
     op  = RoutineCall  v… = routine a…
         | _Goto        end of a block, after which another one runs
@@ -46,11 +46,11 @@ from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, i32, u1
 from tinote.source import NOWHERE, Span
 
-#: Calls inside one another: what each of them keeps is some hundred bytes, so that all is megabytes at most.
+#: Greatest depth of calls: an activation takes some hundred bytes, so all take some megabytes at most.
 MAX_CALL_DEPTH = 10_000
 #: The number of the block after the last.
 _END_BLOCK = -1
-#: Statements after a branch that stand in each of its sides. Chosen, not measured.
+#: Statements after a branch that are duplicated into its sides, at most. Chosen, not measured.
 _MAX_REPEATED = 4
 
 
@@ -99,7 +99,7 @@ class _Goto(ir.Op):
 
 
 class _Suspend(ir.Op):
-    """The end of a block that calls a routine; `block` runs after that has returned."""
+    """The end of a block that calls a routine; `block` runs after its return."""
 
     __slots__ = ("block", "routine")
     statics: ClassVar[tuple[str, ...]] = ("routine", "block")
@@ -119,8 +119,8 @@ class _Return(ir.Op):
 
 
 class _Block:
-    """What runs without a recursive call: operations, of which branches may end in different ways. `resumes`: what it
-    pops at its begin is what the call before it has pushed.
+    """A block without recursive calls; its branches may end in different ways. `resumes`: at its start it pops the
+    values pushed by the call before it.
     """
 
     __slots__ = ("body", "live", "number", "resumes", "routine")
@@ -130,12 +130,12 @@ class _Block:
         self.number = number
         self.resumes = resumes
         self.body: list[ir.Op] = []
-        #: the registers that its function needs from here on
+        #: the registers that are live in its function from here on
         self.live: frozenset[ir.Var] = frozenset()
 
 
 def lower_recursion(b: Builder, root: Routine, args: Sequence[ir.Atom]) -> list[ir.Var]:
-    """Emit the call of a routine from outside of the recursion; what it returns."""
+    """Emit the call of a routine from outside the recursion; returns its results."""
     program = _Program(root)
     return program.emitted(b, args)
 
@@ -191,7 +191,7 @@ class _Program:
         self.sequence(routine, region.body, begin.body, leave)
 
     def sequence(self, routine: Routine, ops: Sequence[ir.Op], out: list[ir.Op], end: End) -> None:
-        """Add operations to a block, which ends with what `end` adds to it or to the last of those that follow."""
+        """Add operations to a block; `end` adds the terminator to it or to the last of its successors."""
         for position, op in enumerate(ops):
             if isinstance(op, RoutineCall) or any(
                 isinstance(inner, RoutineCall) for r in op.regions for inner in walk(r)
@@ -288,10 +288,10 @@ class _Program:
 
         self.sequence(routine, op.condition.body, head.body, decide)
 
-    # what a call has to save
+    # liveness: what a call has to save
 
     def find_live(self) -> None:
-        """The registers that are needed from the begin of each block on: a fixed point, because blocks form loops."""
+        """The registers live at the start of each block: a fixed point, because blocks form loops."""
         changed = True
         while changed:
             changed = False
@@ -317,7 +317,7 @@ class _Program:
         return live
 
     def read(self, op: ir.Op, routine: Routine) -> frozenset[ir.Var]:
-        """The register that an operation reads; a write to one component leaves the others as they were."""
+        """The register that an operation reads; a write to one component reads the others."""
         if isinstance(op, ir.Get) or (isinstance(op, ir.Set) and len(op.args) > 2):
             cell = op.args[0]
             if isinstance(cell, ir.Var) and self.registers.get(cell) is routine:
@@ -348,7 +348,7 @@ class _Program:
 
 
 class _Dispatch:
-    """Emits the blocks, and what chooses among them."""
+    """Emits the blocks and the dispatch among them."""
 
     def __init__(
         self, program: _Program, b: Builder, stacks: dict[Scalar | Tensor, ir.Var], state: ir.Var, depth: ir.Var
@@ -381,7 +381,7 @@ class _Dispatch:
         self.ops(block.body)
 
     def saved(self, block: _Block) -> list[ir.Var]:
-        """What is pushed by the call before a block, in order."""
+        """The values pushed by the call before a block, in order."""
         return [cell for cell in self.program.registers if cell in block.live]
 
     def popped(self, t: Scalar | Tensor) -> ir.Var:
@@ -485,7 +485,7 @@ class _Placement:
                         self.used[block].setdefault(y, op)
 
     def place(self, block: _Block) -> None:
-        """Let a block read the registers that it uses when it begins, and write those of what it computes."""
+        """Make a block read its registers at the start, and write those of its results."""
         homes = self.program.homes
         start: list[ir.Op] = []
         env: dict[ir.Var, ir.Atom] = {}
@@ -518,7 +518,7 @@ def _get(env: dict[ir.Var, ir.Atom], atom: ir.Atom) -> ir.Atom:
 
 
 def _started(op: ir.Local, env: dict[ir.Var, ir.Atom]) -> list[ir.Op]:
-    """What a declaration leaves of a cell that is a register: it starts anew."""
+    """The declaration of a cell that is a register, as an assignment of its initial value."""
     if op.args:
         return [ir.Set((op.out, _get(env, op.args[0])), (), (), op.loc)]
     t = _content(op.out)

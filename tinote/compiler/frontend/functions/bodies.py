@@ -28,9 +28,9 @@ def inline(
     *,
     is_routine: bool = False,
 ) -> Any:
-    """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in
-    it points to the function and to the call. `scope`: that of a function which is defined in a kernel. `key`: what
-    tells a `real_func` apart; `is_routine`: it is lowered as a routine of a recursion.
+    """The result of a device function whose parameters stand for `arguments`; its operations and errors refer to the
+    function and to the call. `scope`: that of a function defined in a kernel. `key`: identifies a `real_func`;
+    `is_routine`: it is lowered as a routine of a recursion.
     """
     frame = FunctionFrame(source, e.frame, e.b.loc, Results(e.here()), e.depth, key=key, is_routine=is_routine)
     frame.scope = scope or frame.scope
@@ -39,7 +39,7 @@ def inline(
     e.frame, e.scope = frame, frame.scope
     try:
         for name, front in arguments.items():
-            e.bind(name, front)  # so that calls of what is given as an argument are known to the survey
+            e.bind(name, front)  # so that the survey knows calls of functions passed as arguments
         survey(e)
         for parameter in source.parameters:
             with e.at(parameter):
@@ -55,7 +55,7 @@ def inline(
 
 
 def survey(e: Emitter) -> None:
-    """Look through the current function's syntax for the names that need cells or shared memory."""
+    """Find the names in the current function's syntax that need cells or shared memory."""
     frame = e.frame
     body = frame.source.tree.body
     known: dict[ast.Call, list[ast.expr]] = {}
@@ -69,7 +69,7 @@ def survey(e: Emitter) -> None:
     frame.assigned = analysis.assigned_names(nodes, written)
     for loop in analysis.loop_bodies(body, lambda statement: is_static_call(e, statement.iter)):
         frame.shared |= analysis.assigned_names(analysis.assigning_nodes(loop), written).keys()
-    # A function that is defined here is perhaps called in such a loop.
+    # A function defined here may be called in such a loop.
     frame.shared |= analysis.assigned_names(analysis.inside_functions(nodes), written).keys()
     # The loops of a function that is called on the outermost level are parallel, too.
     frame.shared |= analysis.names_passed(nodes, written)
@@ -128,7 +128,7 @@ def as_parameter(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
 
 
 def _warn_of_fractions(e: Emitter, name: str, info: StructInfo, members: Any) -> None:
-    """Where members of a struct that hold integers are given floats, as where a number or a vector is."""
+    """Warn where integer members of a struct are given floats, as for numbers and vectors."""
     for member, t in info.members.items() if isinstance(members, dict) else ():
         front = members.get(member)
         if isinstance(t, StructInfo):
@@ -142,7 +142,7 @@ def _warn_of_fractions(e: Emitter, name: str, info: StructInfo, members: Any) ->
 
 
 def result_types(e: Emitter, source: FunctionSource) -> Annotated | None:
-    """What a function is annotated to return; `None` where nothing is said."""
+    """The annotated result types of a function; `None` without an annotation."""
     node = source.tree.returns
     if node is None:
         return None

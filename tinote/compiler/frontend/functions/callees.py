@@ -1,4 +1,4 @@
-"""What a call will call, as far as it is known before the code around it is lowered; and what annotations stand for."""
+"""Callees, as far as they are known before the code around a call is lowered; and the values of annotations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tinote.errors import TinoteError
 
 
 def expansion_of(callee: Any) -> Expansion | None:
-    """What expands a call of a built-in, of the language or of Python; `None` for anything else."""
+    """The expansion of a call of a built-in, of the language or of Python; `None` for any other callee."""
     try:
         found = PYTHON.get(callee) or operator_function(callee)
     except TypeError:  # not hashable
@@ -41,7 +41,7 @@ def expansion_of(callee: Any) -> Expansion | None:
 
 
 def static_lookup(e: Emitter, node: ast.expr) -> Any:
-    """What a dotted name outside of the kernel stands for, or `None`; nothing is recorded."""
+    """The value of a dotted name outside the kernel, or `None`; not recorded as a capture."""
     match node:
         case ast.Attribute():
             owner = static_lookup(e, node.value)
@@ -66,8 +66,8 @@ def is_static_call(e: Emitter, node: ast.expr) -> bool:
 
 
 def written_arguments(e: Emitter, node: ast.Call) -> list[ast.expr]:
-    """The arguments of a call that the callee may assign: the target of an atomic, and what stands for a
-    `template()` parameter. A callee that only lowering the body makes known may assign every name.
+    """The arguments of a call that the callee may assign: the target of an atomic, and arguments of `template()`
+    parameters. A callee that is known only when the body is lowered may assign every name.
     """
     callee = static_lookup(e, node.func)
     if callee is None:

@@ -1,7 +1,6 @@
-"""Built-ins that are written in the language itself: inlined as if their bodies stood in the place of the call.
+"""Built-ins that are written in the language itself, inlined at their calls.
 
-What they emit, and what is wrong with their arguments, is at the call; what they refer to is not a capture of the
-kernel.
+Their operations and errors have the location of the call; names in them are not captures of the kernel.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from tinote.compiler.protocol import PYTHON_FUNCTIONS
 
 
 def _exact(e: Emitter, function: Callable[[float], float], x: Any) -> Any:
-    """What Python's own function gives for a compile-time number, or for each of a vector or matrix; `None` for other
-    arguments, and where it gives nothing.
+    """The result of Python's own function for a compile-time number, or for each component of a vector or matrix;
+    `None` for other arguments, and where it has no result.
     """
     constant = x if is_number(x) else e.static_tensor(x)
     if constant is None:
@@ -36,13 +35,13 @@ def _exact(e: Emitter, function: Callable[[float], float], x: Any) -> Any:
 
 @cache
 def composed_expansion(builtin: Any) -> Expansion:
-    """What expands a call of a built-in that has a source."""
+    """The expansion of a call of a built-in with a source."""
     source: FunctionSource = builtin.__tinote_composed__()
     parameters = parameters_of(builtin.__wrapped__)
     same = next((function for function, known in PYTHON_FUNCTIONS.items() if known is builtin), None)
     assigned = analysis.assigned_names(analysis.assigning_nodes(source.tree.body), lambda call: ())
     last = source.tree.body[-1]
-    #: the returned expression, where there is nothing else but the docstring
+    #: the returned expression, if there is nothing else besides the docstring
     formula = last.value if len(source.tree.body) == 2 and isinstance(last, ast.Return) else None
 
     def expand(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:

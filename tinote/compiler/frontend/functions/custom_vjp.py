@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def inline_custom_vjp(
     e: Emitter, source: FunctionSource, callee: Any, arguments: dict[str, Any], given: list[str]
 ) -> Any:
-    """The result of calling `callee`, which has a custom VJP. `given`: the parameters that stand for values and
-    have adjoints; the others are templates, and the object of a method.
+    """The result of calling `callee`, which has a custom VJP. `given`: the parameters that are values and have
+    adjoints; the others are templates, and the object of a method.
     """
     replacement = callee.__tinote_replacement__
     gradient = captured(e, CaptureKind.ATTRIBUTE, replacement, "gradient", replacement.gradient)
@@ -83,7 +83,7 @@ def _adjoints(
     given: list[str],
     seeds: tuple[Var, ...],
 ) -> tuple[Atom, ...]:
-    """What the gradient gives for the adjoints of the results, in the types of the arguments."""
+    """The adjoints of the arguments, computed by the gradient from those of the results."""
     vjp = function_of(gradient)
     assert vjp is not None
     values = [*arguments.values(), *[Value(seed) for seed in seeds]]

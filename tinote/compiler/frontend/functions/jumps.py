@@ -1,8 +1,8 @@
 """`break`, `continue` and `return`.
 
-Jumps become structure where they can (what follows `if c: continue` goes into the other branch) and flags where they
-must: a flag is a cell that says that the loop was left, the iteration ended or the function returned, and what follows
-runs unless it is set.
+Jumps become structured control flow where possible (code after `if c: continue` goes into the other branch), and flags
+elsewhere: a flag is a cell that says that the loop was left, the iteration ended or the function returned, and the code
+that follows runs unless it is set.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def returned_flag(e: Emitter) -> Var:
 
 
 def unless(e: Emitter, flags: Sequence[Var], then: Callable[[], Any]) -> None:
-    """Do something unless one of the flags is set."""
+    """Emit code that runs unless one of the flags is set."""
     condition = none_of(e, flags)
     with e.region() as opened:
         then()
@@ -56,7 +56,7 @@ def none_of(e: Emitter, flags: Sequence[Var]) -> Value:
 
 
 def flags_after(e: Emitter, leaving: analysis.Jumps) -> list[Var]:
-    """The flags that say whether control goes on after something that can leave like this."""
+    """The flags that say whether control continues after a statement with these jumps."""
     loop = e.frame.loops[-1] if e.frame.loops else None
     found: list[Var] = []
     if loop is not None and leaving.continues and loop.continued is not None:
@@ -120,7 +120,7 @@ def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> C
 
 
 def _result_cells(e: Emitter, results: Results, front: Any) -> Any:
-    """Cells for what an early `return` gives back, declared at the top of the function."""
+    """Cells for the values of an early `return`, declared at the top of the function."""
     if isinstance(front, tuple | list):
         return with_items(front, [_result_cells(e, results, part) for part in front])
     struct = structs.as_struct(e, front)
@@ -153,7 +153,7 @@ def _give(e: Emitter, results: Results, cells: Any, front: Any) -> None:
     value = strong_value(e, front)
     if value.shape != shape_of(held):
         e.error(f"the `return`s of this function give {describe(cells)} and {describe(value)}")
-    # A cell holds what all returned values promote to, so that no `return` rounds another one's value.
+    # A cell has the promoted type of all returned values, so that no `return` rounds another one's value.
     dtype = strengthen(promote(value.dtype, held if isinstance(held, Scalar) else held.dtype, e.fp, e.ip), e.fp, e.ip)
     cells.ref.type = Ref(with_element(held, dtype))
     cells.store(e.b, value.atom)

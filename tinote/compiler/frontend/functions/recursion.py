@@ -1,12 +1,12 @@
-"""Calls of `real_func`s: inlined, as those of other device functions, unless the function calls itself.
+"""Calls of `real_func`s: inlined like other device functions, unless the function is recursive.
 
-Whether it does is found out by inlining it: a call that leads back to itself (`Recursive`) undoes that, and the
-function becomes a routine of the recursion (`activations.py`). Recursive functions that such a routine calls are
-routines of the same recursion; everything else is inlined in these as anywhere.
+Recursion is found by inlining: a call that leads back to itself (`Recursive`) undoes it, and the function becomes a
+routine of the recursion (`activations.py`). Recursive functions that such a routine calls are routines of the same
+recursion; everything else is inlined in these as anywhere.
 
 Numbers, vectors, matrices and structs are passed by value and need annotations, because a routine is lowered once for
-all of its calls. Whatever else is passed (fields, `template()`, `ref`, `self`) is known at compile time and part of
-what tells routines apart.
+all of its calls. Other arguments (fields, `template()`, `ref`, `self`) are known at compile time and are part of a
+routine's identity.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from tinote.ir.nodes import Atom, Var
 from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
 
-#: How often a function may be inlined in itself. Chosen, not measured.
+#: Greatest depth of inlining a function in itself. Chosen, not measured.
 _MAX_DEPTH = 64
 #: The same for a `real_func`, since more Python frames are between two of its calls. Chosen, not measured.
 _MAX_REAL_DEPTH = 32
 
 
 class Recursive(Exception):
-    """That the call of a function leads back to itself: ends the attempt to inline it."""
+    """Raised when the call of a function leads back to itself, to end the attempt to inline it."""
 
     def __init__(self, key: Key) -> None:
         super().__init__(key)
@@ -71,8 +71,8 @@ class Same:
 
 
 class Key(NamedTuple):
-    """What tells functions apart whose calls lead to each other: the definition, the scope of one inside of a kernel,
-    what is known at compile time of the arguments, and through which fields no derivative flows.
+    """The identity of a routine: the definition, the scope of a function defined in a kernel, the compile-time
+    arguments, and the fields through which no derivative flows.
     """
 
     tree: Same
@@ -136,7 +136,7 @@ def call_real(e: Emitter, source: FunctionSource, arguments: dict[str, Any], sco
     recursion = e.recursion
     routine = recursion.routines.get(key) if recursion is not None else None
     if routine is None and key not in e.recursive:
-        if any(frame.key == key for frame in e.frame.chain()):  # perhaps around the recursion that is being lowered
+        if any(frame.key == key for frame in e.frame.chain()):  # possibly around the recursion that is being lowered
             raise Recursive(key)
         too_deep(e, source)
         undo = attempt(e)
@@ -172,7 +172,7 @@ def _called(e: Emitter, recursion: Recursion, routine: Routine, given: dict[str,
     return _result(recursion.results[routine], iter(call.outs))
 
 
-# what tells routines apart
+# identity of routines
 
 
 def _key_of(e: Emitter, source: FunctionSource, arguments: dict[str, Any], scope: Scope | None) -> Key:
@@ -189,7 +189,7 @@ def _is_by_value(e: Emitter, source: FunctionSource, parameter: ast.arg, front: 
 
 
 def _identity(front: Any) -> Any:
-    """A compile-time value as part of a key: what is equal wherever the same is passed on."""
+    """A compile-time value as part of a key, equal for equal arguments."""
     match front:
         case Value():
             return _identity(front.atom)
@@ -223,7 +223,7 @@ def _identity(front: Any) -> Any:
 
 
 def _by_value(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that are passed by value, with the types that are annotated."""
+    """The arguments passed by value, with their annotated types."""
     found: dict[str, Any] = {}
     for q in source.parameters:
         front = arguments[q.arg]
@@ -266,7 +266,7 @@ def _atoms(e: Emitter, routine: Routine, given: dict[str, Any]) -> tuple[Atom, .
 
 
 def _result(shape: Any, outs: Iterator[Var]) -> Any:
-    """What a function returns, made of the values of `outs`; `shape` has a type for each."""
+    """The result of a function, built from the values of `outs`; `shape` has a type for each."""
     if isinstance(shape, StructInfo):
         return StructValue({name: _result(t, outs) for name, t in shape.members.items()}, shape)
     if isinstance(shape, list):

@@ -1,4 +1,4 @@
-"""What functions return, as they are annotated."""
+"""Results of functions, converted as annotated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
 
 def as_annotated(e: Emitter, annotated: Annotated, result: Any) -> Any:
-    """What a function returns, as it is annotated; parts whose annotation is not a type stay what they are."""
+    """The result of a function, converted as annotated; parts whose annotation is not a type are unchanged."""
     if not any(annotated.types):
         return result
     parts = list(result) if isinstance(result, tuple | list) and annotated.is_tuple else [result]

@@ -33,13 +33,13 @@ def lower_statements(e: Emitter, body: list[ast.stmt], tail: bool) -> Completion
     return Completion.FALLS_THROUGH
 
 
-#: What a jump can stand in.
+#: Statements that can contain a jump.
 _COMPOUND = (ast.If, ast.For, ast.While)
 
 
 def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
-    """Lower one statement, with `rest` after it; `None`: its caller goes on with that. An error is kept, and the names
-    that the statement should have assigned say nothing more.
+    """Lower one statement, with `rest` after it; `None`: its caller goes on with that. An error is recorded, and the
+    names that the statement should have assigned cause no further errors.
     """
     saved, e.b.loc = e.b.loc, e.span(statement)
     outer, e.statement = e.statement, (e.here(), e.depth)

@@ -1,1 +1,1 @@
-"""What a kernel finds in Python around it: names, functions, and what they may do."""
+"""Python code around a kernel: names, functions, and their side effects."""

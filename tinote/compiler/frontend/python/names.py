@@ -1,4 +1,4 @@
-"""Names from outside of the kernel: what they stand for, and the captures that its code depends on."""
+"""Names from outside the kernel: their values, and the captures that its code depends on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_name(e: Emitter, node: ast.Name) -> Any:
 
 
 def lookup(e: Emitter, name: str) -> Any:
-    """What a name outside of the kernel stands for; read through the function's closure, its module, then
+    """The value of a name outside the kernel; read through the function's closure, its module, then
     Python's built-ins. Raises for a name that is not defined.
     """
     source = e.frame.source
@@ -56,14 +56,14 @@ def lookup(e: Emitter, name: str) -> Any:
 
 
 def captured(e: Emitter, kind: CaptureKind, owner: Any, key: Any, value: Any) -> Any:
-    """Remember that the code depends on `value`; give it back as a kernel sees it."""
+    """Record that the code depends on `value`; returns it as a kernel sees it."""
     e.captures.setdefault((kind, id(owner), key), Capture(kind, owner, key, value))
     return outside(e, value)
 
 
 def outside(e: Emitter, value: Any) -> Any:
-    """An object from outside of the kernel as a compile-time value: NumPy's numbers become Python's, and what can
-    change in place is remembered.
+    """An object from outside of the kernel as a compile-time value: NumPy scalars become Python numbers, and mutable
+    objects are recorded.
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value

@@ -1,6 +1,4 @@
-"""Functions of Python as kernels meet them: what a callable object leads to, and the source of a function that nobody
-has decorated.
-"""
+"""Plain Python functions in kernels: the function behind a callable object, and the source of an undecorated function."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from tinote.compiler.pysource.names import CaptureKind
 
 
 class CallTarget(NamedTuple):
-    """What a call leads to: a function, and the arguments that it gets before, or by name beside, the call's own."""
+    """The target of a call: a function, and bound arguments, which come before those of the call or by name."""
 
     function: Any
     args: tuple[Any, ...] = ()
@@ -26,7 +24,7 @@ class CallTarget(NamedTuple):
 
 
 def target_of(e: Emitter, callee: Any) -> CallTarget:
-    """Where methods, partial applications, caches and objects that can be called lead to. Each is a capture."""
+    """The target of methods, partial applications, caches and callable objects. Each is a capture."""
     function: Any = callee
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
@@ -52,7 +50,7 @@ _CACHED = type(functools.lru_cache(len))
 
 
 def _is_object_with_call(function: Any) -> bool:
-    """Whether something is called through a method of its class that Python code defines."""
+    """Whether an object is called through a `__call__` written in Python."""
     kind = type(function)
     if isinstance(function, type | FunctionType | MethodType) or is_ours(kind) or not callable(function):
         return False
@@ -73,7 +71,7 @@ def plain_source_of(e: Emitter, function: FunctionType) -> FunctionSource:
 
 
 class _DeviceFunction:
-    """What `ti.func(f)` makes in a kernel."""
+    """The result of `ti.func(f)` in a kernel."""
 
     __tinote_self__ = None
 

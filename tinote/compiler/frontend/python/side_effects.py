@@ -1,8 +1,9 @@
-"""Whether a Python function may be called while a kernel is compiled: it must give the same for the same arguments, and
-change nothing but what it makes itself.
+"""Purity analysis: whether a Python function may be called while a kernel is compiled.
 
-A search of the syntax, of what it calls as well, as far as names lead to functions with a source. What it cannot
-follow counts as harmless: the answer is asked for again at each launch.
+It must give equal results for equal arguments, and change only objects that it creates itself.
+
+It searches the syntax, including callees, as far as names lead to functions with a source. Calls that it cannot follow
+count as harmless: the result is computed again at each launch.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ def variation_of(callee: Any) -> Variation | None:
 
 
 def mutates(callee: Any) -> bool:
-    """Whether something is a method of one of Python's or NumPy's containers that changes it."""
+    """Whether an object is a mutating method of a Python or NumPy container."""
     owner = getattr(callee, "__self__", None)
     if owner is None or isinstance(owner, ModuleType | type):
         return False
     return isinstance(callee, type([].append)) and getattr(callee, "__name__", "") in CHANGING
 
 
-#: What a field tells without being read.
+#: Attributes of a field that do not read its elements.
 _SHAPES = frozenset(["shape", "dtype", "n", "m"])
 
 
 def find_side_effect(source: FunctionSource, known: Mapping[str, Any]) -> Note | None:
-    """What stands against calling a function while a kernel is compiled; `known`: values of its parameters."""
+    """The reason why a function must not be called while a kernel is compiled; `known`: values of its parameters."""
     return next(_side_effects(source, known, set()), None)
 
 
@@ -92,7 +93,7 @@ def _side_effects(source: FunctionSource, known: Mapping[str, Any], seen: set[in
 
 
 def _why_not_called(names: _Names, written: ast.expr, callee: Any) -> str:
-    """Why something may not be called, where its name is enough to know it; else ""."""
+    """Why a callee may not be called, if its name alone shows it; else ""."""
     variation = None if callee is None else variation_of(callee)
     if variation is not None:
         return f"calls `{ast.unparse(written)}`, which {variation.text}"
@@ -104,7 +105,7 @@ def _why_not_called(names: _Names, written: ast.expr, callee: Any) -> str:
 
 
 def _followed(callee: Any) -> tuple[FunctionSource | None, dict[str, Any]]:
-    """The source of what a call leads to, if there is one, and what its first parameter is, if that is known."""
+    """The source of a call's target, if there is one, and the value of its first parameter, if known."""
     while isinstance(callee, functools.partial) or hasattr(callee, "cache_parameters"):
         callee = callee.func if isinstance(callee, functools.partial) else callee.__wrapped__
     found = source_of(callee)
@@ -113,7 +114,7 @@ def _followed(callee: Any) -> tuple[FunctionSource | None, dict[str, Any]]:
 
 
 class _Names:
-    """What the names of one function stand for, and which of them hold what it has made itself."""
+    """The values of the names of one function, and the names that hold objects created by it."""
 
     def __init__(self, source: FunctionSource, known: Mapping[str, Any]) -> None:
         self.source = source
@@ -137,12 +138,12 @@ class _Names:
     def _assign(self, target: ast.expr, value: ast.expr | None, item: bool = False) -> None:
         for node in ast.walk(target):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                # An item of what is walked over is own where all that is named there is.
+                # An item of an iterable is own if all names in the iterable are.
                 own = ast.Tuple([n for n in ast.walk(value) if isinstance(n, ast.Name)]) if item and value else value
                 self._assigned.setdefault(node.id, []).append(own)
 
     def find(self, node: ast.expr) -> Any:
-        """What a dotted name stands for, or `None`; nothing of the user's runs."""
+        """The value of a dotted name, or `None`; no user code runs."""
         if isinstance(node, ast.Name):
             if node.id in self._assigned:
                 return self.known.get(node.id) if self._assigned[node.id] == [None] else None
@@ -152,13 +153,13 @@ class _Names:
             owner = self.find(node.value)
             try:
                 found = MISSING if owner is None else attribute_of(owner, node.attr)
-            except Exception:  # whatever an object answers
+            except Exception:  # for any answer of the object
                 return None
             return None if found is MISSING else found
         return None
 
     def is_own(self, node: ast.expr, above: frozenset[str] = frozenset()) -> bool:
-        """Whether an expression gives something that the function has made, and not what others know, too."""
+        """Whether the value of an expression was created by the function and is not shared with other code."""
         match node:
             case ast.Name(id=name):
                 if name not in self._assigned:
@@ -177,7 +178,7 @@ class _Names:
 
 
 def _in_order(body: list[ast.stmt], names: _Names) -> Iterator[ast.AST]:
-    """Every node, outer before inner; of a field only what is more than its shape."""
+    """Every node, outer before inner; uses of a field's shape alone are left out."""
     stack: list[ast.AST] = list(reversed(body))
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""Names that are not defined: which of them code that has not run yet asks for, and what was probably meant."""
+"""Undefined names: those used by code that has not run yet, and hints for what was probably meant."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tinote.source import Span
 
 _PACKAGE = __name__.partition(".")[0]
 
-#: What notebooks call the packages that they begin with.
+#: The usual aliases of packages in notebooks.
 _USUAL_ALIASES = {"ti": "tinote", "np": "numpy", "plt": "matplotlib.pyplot"}
 
 
 def hint_for(name: str, namespace: Mapping[str, Any], others: Iterable[str] = ()) -> str:
-    """What to do about `name`, which neither `namespace`, that of the module, nor `others`, the names that are known
-    beside these, define.
+    """The hint for `name`, which is defined neither in the module's `namespace` nor among `others`, the other known
+    names.
     """
     if name in _USUAL_ALIASES:
         return f"`import {_USUAL_ALIASES[name]} as {name}` is missing"
@@ -38,8 +38,8 @@ def hint_for(name: str, namespace: Mapping[str, Any], others: Iterable[str] = ()
 
 
 def _attribute(name: str, namespace: Mapping[str, Any]) -> str:
-    """How the public name of this package that is called `name` is written where it was imported, or "". Of several
-    ways the shortest.
+    """The spelling of this package's public name `name` with the module's imports, or "". If there are several, the
+    shortest.
     """
     found: list[str] = []
     for alias, module in namespace.items():
@@ -48,7 +48,7 @@ def _attribute(name: str, namespace: Mapping[str, Any]) -> str:
         inner = [(f"{alias}.{one}", getattr(module, one)) for one in getattr(module, "__all__", ())]
         for path, owner in [(alias, module), *[pair for pair in inner if isinstance(pair[1], ModuleType)]]:
             value = getattr(owner, name, None) if name in dir(owner) else None
-            # Axes (`ti.i`) are not what an index that was forgotten is meant to be.
+            # A forgotten index is not meant to be an axis (`ti.i`).
             if isinstance(value, int | float | type | ModuleType) or callable(value) or hasattr(value, "kind"):
                 found.append(f"{path}.{name}")
     return min(found, key=len, default="")
@@ -56,8 +56,7 @@ def _attribute(name: str, namespace: Mapping[str, Any]) -> str:
 
 def undefined_names(code: CodeType, tree: ast.AST, namespace: Mapping[str, Any]) -> dict[str, Span]:
     """The global names that functions in `code`, compiled from `tree`, read and that neither `namespace` nor Python
-    defines, each with the place where it stands first. Names that one of these functions makes global are not among
-    them.
+    defines, each with its first place. Names that one of these functions declares global are left out.
     """
     found: dict[str, Span] = {}
     made: set[str] = set()
@@ -78,7 +77,7 @@ def undefined_names(code: CodeType, tree: ast.AST, namespace: Mapping[str, Any])
 
 
 def _note(found: dict[str, Span], name: str, code: CodeType, place: tuple[int | None, ...]) -> None:
-    """Remember where a name stands, if that is the first place."""
+    """Record the place of a name, if it is the first."""
     line, end_line, column, end_column = [number or 0 for number in place]
     span = Span(code.co_filename, line, column, end_line, end_column)
     found[name] = min(found.get(name, span), span)

@@ -1,1 +1,1 @@
-"""What each class of Python's syntax nodes does in a kernel."""
+"""Statements and subscripts: the handlers of Python's syntax nodes."""

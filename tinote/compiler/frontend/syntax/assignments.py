@@ -1,4 +1,4 @@
-"""Assignments: `=`, `+=` and its kin, declarations with a type, and `:=`."""
+"""Assignments: `=`, augmented ones such as `+=`, declarations with a type, and `:=`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assignment(e: Emitter, node: ast.Assign) -> None:
 
 
 def assign(e: Emitter, target: ast.expr, front: Any, static: bool = False, value: ast.expr | None = None) -> None:
-    """Bind or store what the right side of an assignment, `value`, evaluated to. `static`: a name stands for the
+    """Bind or store what the right side of an assignment, `value`, evaluated to. `static`: a name is bound to the
     compile-time value itself.
     """
     with e.at(target):
@@ -55,7 +55,7 @@ def _assign_place(e: Emitter, target: ast.expr, front: Any, value: ast.expr | No
 
 
 def _unpack(e: Emitter, target: ast.Tuple | ast.List, front: Any, static: bool, value: ast.expr | None) -> None:
-    """Assign the parts of `front` to several targets; a starred one takes what the others leave, as a list."""
+    """Assign the parts of `front` to several targets; a starred one takes the remaining parts as a list."""
     targets = target.elts
     starred = next((k for k, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
     if starred is None:
@@ -76,7 +76,7 @@ def _unpack(e: Emitter, target: ast.Tuple | ast.List, front: Any, static: bool, 
 
 
 def _place(e: Emitter, target: ast.expr, found: Any = None) -> Place:
-    """The place that an assignment's left side denotes; `found`: what it refers to, if that is known."""
+    """The place that an assignment's left side denotes; `found`: its reference, if known."""
     found = e.reference(target) if found is None else found
     if isinstance(found, Place):
         return found
@@ -194,7 +194,7 @@ def augmented_assignment(e: Emitter, node: ast.AugAssign) -> None:
 
 
 def _add_at(e: Emitter, node: ast.AugAssign, target: ast.Subscript, owner: Any, found: AddsAt) -> None:
-    """Add to what gathers entries, such as a builder of sparse matrices: `A[i, j] += value`."""
+    """Add to an object that collects entries, such as a sparse matrix builder: `A[i, j] += value`."""
     at = [front for front, _ in indices(e, target.slice)]
     dimensions, add, subtract = found
     if len(at) != dimensions:

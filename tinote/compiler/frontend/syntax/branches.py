@@ -18,8 +18,8 @@ from tinote.ir.types import u1
 
 
 def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completion | None:
-    """Lower an `if` and, where a branch ends in a jump, what follows in the other branch. `None`: the caller goes
-    on with `rest`.
+    """Lower an `if` and, where a branch ends in a jump, the following statements in the other branch. `None`: the
+    caller continues with `rest`.
     """
     chain = analysis.elifs(node)
     while True:
@@ -29,7 +29,7 @@ def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completio
             break
         chosen = node.body if condition else node.orelse
         if not condition and len(chain) > MAX_NESTED_CHAIN:
-            node, *_ = chain = chain[1:]  # goes on with the `elif`, as below, without a level for each
+            node, *_ = chain = chain[1:]  # continues with the `elif`, as below, without nesting
             continue
         if is_static_call(e, node.test):
             return lower_statements(e, [*chosen, *rest], tail)
@@ -57,14 +57,14 @@ def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completio
     if then_ends and else_ends:
         return max(
             min(first, second), Completion.CONTINUES
-        )  # what follows is never reached, and the branches relied on that
+        )  # The following statements are never reached, and the branches relied on that.
     if into_then or into_else:
         return min(first, second)
     return min(first, second) or None
 
 
 def _long_chain(e: Emitter, chain: list[ast.If], condition: Value, tail: bool) -> Completion | None:
-    """Lower `elif`s of which there are many; `condition`: the first one's. Where no condition of the first half holds,
+    """Lower a long chain of `elif`s; `condition`: the first one's. Where no condition of the first half holds,
     a flag says so, and the second half follows after it: the regions are as deep as the logarithm of their number.
     """
     bodies = analysis.branches(chain[0])

@@ -1,4 +1,4 @@
-"""The tables of the front end: what each class of Python's syntax nodes does in a kernel."""
+"""The dispatch tables of the front end: the handler of each class of Python's syntax nodes."""
 
 from __future__ import annotations
 

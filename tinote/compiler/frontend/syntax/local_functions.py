@@ -1,5 +1,5 @@
-"""Functions inside of kernels: `def` and `lambda`. They are inlined where they are called, and see the variables around
-them as they are then, as in Python.
+"""Functions inside of kernels: `def` and `lambda`. They are inlined at their calls and see the present values of the
+variables around them, as in Python.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def nonlocal_(e: Emitter, node: ast.Nonlocal) -> None:
 
 
 def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool, may_recurse: bool = False) -> LocalFunction:
-    """A function that is defined here; its default arguments have the values that they have here."""
+    """A function defined here; its default arguments are evaluated here."""
     for inner in ast.walk(tree):
         if isinstance(inner, ast.Yield | ast.YieldFrom):
             e.unsupported("a generator", "return a list", inner)

@@ -76,7 +76,7 @@ def for_(e: Emitter, node: ast.For) -> None:
 
 
 def _axes(e: Emitter, domain: Domain, node: ast.expr) -> tuple[list[Bounds], Any]:
-    """The bounds of each loop of the nest; for a range with a step, what the indices are made of."""
+    """The bounds of each loop of the nest; for a range with a step, the start and step of the indices."""
     with e.at(node):
         if isinstance(domain, Grouped):
             assert not isinstance(domain.domain, StaticSequence)
@@ -107,7 +107,7 @@ def _bound(e: Emitter, value: Value, t: Scalar) -> Atom:
 
 
 def _count(e: Emitter, domain: IndexRange) -> Any:
-    """How many numbers a range with a step has: the distance divided by the step, rounded up."""
+    """The length of a range with a step: the distance divided by the step, rounded up."""
     lo, hi, step = domain
     if not any(isinstance(v, Value) for v in domain):
         return len(range(lo, hi, step))
@@ -277,7 +277,7 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
 
 
 def while_(e: Emitter, node: ast.While, rest: list[ast.stmt], tail: bool) -> Completion | None:
-    """Lower a loop. One that only a `return` ends does not go on with `rest`."""
+    """Lower a loop. After a loop that ends only by `return`, `rest` is not reached."""
     if node.orelse:
         e.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
     leaving = analysis.Jumps(node.body)

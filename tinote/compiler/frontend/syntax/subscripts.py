@@ -87,12 +87,12 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
 
 
 def gathers(base: Any) -> AddsAt | None:
-    """How entries are added to what is indexed, where it gathers some."""
+    """The functions that add entries to the indexed object, if it collects entries."""
     return base.adds_at if isinstance(base, PackValue) else adds_at(base)
 
 
 def indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
-    """The parts of a subscript with their nodes; vectors are spread out."""
+    """The parts of a subscript with their nodes; vectors are unpacked."""
     found: list[tuple[Any, ast.expr]] = []
     for part in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(part, ast.Slice):
@@ -109,7 +109,7 @@ def indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
 
 
 def _element(e: Emitter, buffer: Buffer, node: ast.expr, *, clamps: bool = False) -> MemoryPlace:
-    """One element of a field or array; `clamps`: the nearest one, where there is none."""
+    """One element of a field or array; `clamps`: the nearest one for an index out of range."""
     parts = indices(e, node)
     if buffer.rank == 0:
         if not parts or (len(parts) == 1 and parts[0][0] is None):
@@ -147,7 +147,7 @@ def _clamped(e: Emitter, index: Atom, extent: Atom) -> Atom:
 
 
 def _from_zero(e: Emitter, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
-    """An index as memory counts it, for a field whose first index is another."""
+    """A zero-based index, for a field whose first index is not zero."""
     for axis, first in enumerate(buffer.offset):
         found = index[axis]
         if isinstance(found, Lit):
@@ -285,8 +285,8 @@ def _item(e: Emitter, base: Any, node: ast.expr) -> Any:
 
 
 def _looked_up(e: Emitter, table: dict[Any, Any], key: Any) -> Value:
-    """An item of a dictionary where the key, or a key in it, is known at run time only: of several that are equal the
-    last one, as in Python. A launch stops where there is none.
+    """An item of a dictionary where the key, or a key in it, is known only at run time: the last one of equal keys, as
+    in Python. A missing key stops the launch.
     """
     entries = [(k, e.force(v)) for k, v in table.items() if isinstance(k, Value) or is_number(k)]
     if not entries or not e.is_value(key) or not all(e.is_value(v) for _, v in entries):

@@ -1,4 +1,4 @@
-"""Common subexpression elimination.
+"""Common subexpression elimination: computes equal expressions once.
 
     %a: f32 = mul %x, %y                            %a: f32 = mul %x, %y
     %b: f32 = mul %y, %x                      ->    %c: f32 = add %a, %a

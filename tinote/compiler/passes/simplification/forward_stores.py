@@ -1,4 +1,5 @@
-"""Store-to-load forwarding and dead store elimination.
+"""Store-to-load forwarding and dead store elimination: replaces loads by stored values, and drops stores that are
+overwritten before any read.
 
     store @x[%i], %a
     %b: f32 = load @x[%i]                           %c: f32 = load @y[%i]

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion.
+"""Loop-invariant code motion: moves computations that are the same in every iteration out of loops.
 
     for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
       for %j: i32 in 0i32 .. %n:                      %a: f32 = load @x[%i]

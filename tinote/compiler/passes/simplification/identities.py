@@ -1,4 +1,4 @@
-"""Algebraic identities for constant folding, by primitive.
+"""The algebra of constant folding: identities of each primitive.
 
     add %x, 0i32 -> %x                        mul %x, 1.0f32 -> %x            not (eq %a, %b) -> ne %a, %b
     add (add %x, 1i32), 2i32 -> add %x, 3i32  sub %i, %i -> 0i32 (integers)   cast to i32 (cast to i64 %i) -> %i
