@@ -56,8 +56,6 @@ RENAMED = {
 
 #: Where first sentences of internal docstrings still have retired words.
 NOT_YET = {
-    "tinote/compiler/inspect/",
-    "tinote/compiler/protocol.py",
     "tinote/lang/ad/functional/",
     "tinote/lang/ad/journal/",
     "tinote/lang/capture/",

@@ -1,4 +1,4 @@
-"""The protocol by which Python objects show what they are to a kernel.
+"""The protocol by which Python objects represent themselves in kernels.
 
 The front end never imports the language's classes. It asks an object for one of these attributes:
 
@@ -7,26 +7,26 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_captured__() -> float            a number that may refuse to become a constant of the code
     __tinote_function__: FunctionSource       a device function, inlined where it is called
     __tinote_self__                           the object that a device function is bound to, if any
-    __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told
-    __tinote_kernel__                         a kernel: calling one from a kernel is refused
+    __tinote_replacement__                    the object that holds the gradient of a device function in `gradient`, if
+    it has one __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
     __tinote_name__                           the name of a built-in; the front end expands it (`builtins.BUILTINS`),
                                               unless it says that it is one of these:
     __tinote_primitive__: Primitive           a built-in that emits a primitive
-    __tinote_composed__() -> FunctionSource   a built-in that is written in the language itself, inlined as if its body
-                                              stood in the place of the call
-    __tinote_space__() -> Buffer              what is indexed like this memory without being it: a field of structs
+    __tinote_composed__() -> FunctionSource   a built-in that is written in the language itself, inlined
+                                              at its calls
+    __tinote_space__() -> Buffer              an object that is indexed like this memory, such as a field of structs
     __tinote_component__() -> tuple of ints   with a space: one component of each of its elements
     __tinote_members__() -> dict              a struct by its members: of fields (with a space), or of constants
     __tinote_struct__() -> StructInfo         a type of structs; called in a kernel, a constructor
     __tinote_domain__() -> tuple              an `ndrange` that was made in Python: its axes (first, end)
     __tinote_grouped__                        the domain or field that a `grouped` made in Python is of
     __tinote_static__                         a Python function that kernels may call with constants, at compile time
-    __tinote_add_at__: (int, f, g)            on a class: its objects gather entries, `A[i, j] += v`; with how many
+    __tinote_add_at__: (int, f, g)            on a class: its objects collect entries, `A[i, j] += v`; with how many
                                               indices, and the device functions that add and subtract, `f(A, i, j, v)`
     __tinote_pack__                           the annotation of a parameter that is several: the annotations by name
-    __tinote_template__                       the annotation of a parameter that is passed as it is
-    __tinote_array__                          the annotation of a parameter that is memory known at launch only
+    __tinote_template__                       the annotation of a parameter that is passed unchanged
+    __tinote_array__                          the annotation of a parameter that is memory known only at launch
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tinote.ir.types import Scalar, Tensor, f32, i32, u1
 
 class StructInfo(NamedTuple):
     """A type of structs: the type of each member, in order, its device functions, whose first parameter is the struct,
-    and the names of the methods that are Python's alone.
+    and the names of the methods that only Python can call.
     """
 
     name: str
@@ -59,22 +59,22 @@ class StructInfo(NamedTuple):
 
     @property
     def count(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] (nobody counts in the triple)
-        """How many numbers are in it."""
+        """The number of numbers in it."""
         return sum(t.count if isinstance(t, Tensor) else 1 for t in self.leaves())
 
 
-#: What `__tinote_add_at__` holds.
+#: The type of `__tinote_add_at__`.
 AddsAt = tuple[int, Any, Any]
 
 
 def buffer_of(candidate: Any) -> Buffer | None:
-    """The memory that an object stands for, if any."""
+    """The memory that an object represents, if any."""
     ask = getattr(candidate, "__tinote_buffer__", None)
     return None if ask is None or isinstance(candidate, type) else ask()
 
 
 def space_of(candidate: Any) -> Buffer | None:
-    """The memory whose indices an object has: its own, or that of what it stands for."""
+    """The memory whose indices an object has: its own, or that which it represents."""
     found = buffer_of(candidate)
     if found is not None:
         return found
@@ -83,7 +83,7 @@ def space_of(candidate: Any) -> Buffer | None:
 
 
 def component_of(candidate: Any) -> tuple[int, ...] | None:
-    """Which component of the elements of its space an object stands for, if any."""
+    """The component of the elements of its space that an object represents, if any."""
     ask = getattr(candidate, "__tinote_component__", None)
     return None if ask is None or isinstance(candidate, type) else ask()
 
@@ -115,7 +115,7 @@ def constant_rows(candidate: Any) -> Any:
     return _in_tuples(candidate.tolist()) if is_small_array(candidate) and candidate.ndim == 2 else None
 
 
-#: Numbers of a NumPy array that a kernel reads as a constant. Chosen, not measured.
+#: Greatest size of a NumPy array that a kernel reads as a constant, in numbers. Chosen, not measured.
 _MAX_CONSTANT_NUMBERS = 1024
 
 
@@ -131,7 +131,7 @@ def is_constant_array(candidate: Any) -> bool:
 
 
 def is_numpy_number(candidate: Any) -> bool:
-    """Whether something is one of NumPy's numbers, which never change."""
+    """Whether a value is a NumPy scalar, which never changes."""
     return any((base.__module__, base.__name__) == ("numpy", "generic") for base in type(candidate).__mro__)
 
 
@@ -144,14 +144,14 @@ def _in_tuples(value: Any) -> Any:
     return tuple([_in_tuples(item) for item in value]) if isinstance(value, list) else value
 
 
-#: The functions of the language by name, and Python's own functions (`math.sin`, `abs`, …), each with the one that it
-#: stands for in a kernel. Filled by their definitions.
+#: The functions of the language by name, and Python's own functions (`math.sin`, `abs`, …), each with its counterpart
+#: in a kernel. Filled by their definitions.
 FUNCTIONS: dict[str, Any] = {}
 PYTHON_FUNCTIONS: dict[Any, Any] = {}
 
 
 def builtin_of(candidate: Any) -> Any:
-    """The built-in that an object is, or that one of Python's functions stands for; `None` for anything else."""
+    """The built-in that an object is, or the counterpart of a Python function; `None` for any other object."""
     if isinstance(candidate, types.BuiltinFunctionType):
         return PYTHON_FUNCTIONS.get(candidate)
     return candidate if isinstance(getattr(candidate, "__tinote_name__", None), str) else None
@@ -169,7 +169,7 @@ def axes_of(candidate: Any) -> tuple[tuple[int, int], ...] | None:
 
 
 def grouped_of(candidate: Any) -> Any:
-    """What a `grouped` that was made in Python is of, or `None`."""
+    """The domain of a `grouped` that was made in Python, or `None`."""
     return getattr(candidate, "__tinote_grouped__", None)
 
 
@@ -177,9 +177,7 @@ AXES = ("xyzw", "rgba", "stpq")
 
 
 def swizzle(name: str, count: int) -> tuple[int, ...] | None:
-    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` when it is no such
-    name.
-    """
+    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` for any other name."""
     for letters in AXES:
         if name and len(name) <= 4 and all(c in letters for c in name):
             positions = tuple([letters.index(c) for c in name])
@@ -188,8 +186,8 @@ def swizzle(name: str, count: int) -> tuple[int, ...] | None:
 
 
 def meant(annotation: Any) -> Any:
-    """What an annotation says to a kernel: of `Annotated[np.ndarray, ti.types.ndarray()]`, whose first part is for type
-    checkers, the first other part that is one of ours; without any, the first part.
+    """The meaning of an annotation for a kernel: for `Annotated[np.ndarray, ti.types.ndarray()]`, whose first part is
+    for type checkers, the first other part that is one of ours; without any, the first part.
     """
     while hasattr(annotation, "__metadata__"):
         ours = [one for one in annotation.__metadata__ if _is_hint(one)]
@@ -208,17 +206,17 @@ def _is_hint(candidate: Any) -> bool:
 
 
 def is_template(annotation: Any) -> bool:
-    """Whether an annotation asks for the argument itself."""
+    """Whether an annotation requests the argument itself."""
     return getattr(annotation, "__tinote_template__", False) is not False
 
 
 def adds_at(value: Any) -> AddsAt | None:
-    """How an object gathers entries, if it does."""
+    """The functions by which an object collects entries, if it does."""
     return getattr(type(value), "__tinote_add_at__", None)
 
 
 def is_array(annotation: Any) -> bool:
-    """Whether an annotation asks for memory that is known at launch only."""
+    """Whether an annotation requests memory that is known only at launch."""
     return getattr(annotation, "__tinote_array__", False) is not False
 
 

@@ -1,3 +1,1 @@
-"""Views of a compilation: its stages, which loops are vectorised and why not the rest, tasks, observed values, costs
-and versions.
-"""
+"""Inspection of a compilation: stages, vectorisation remarks, tasks, observed values, costs and versions."""

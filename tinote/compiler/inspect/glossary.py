@@ -1,4 +1,4 @@
-"""The words of the stages explained, a sentence each, for readers who do not write compilers."""
+"""Glossary of the terms in stages, one sentence each, for readers who do not write compilers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Term(NamedTuple):
-    """`also`: other forms of the word, and the words that the IR's text has for it."""
+    """`also`: other forms of the word, and the keywords of the IR's text for it."""
 
     name: str
     sentence: str

@@ -1,10 +1,11 @@
-"""What a gradient costs beside its arithmetic: which values it saves and how many of them, what it computes again, and
-how it adds to adjoints. All is read off the gradient's own IR, so that it cannot say otherwise than what runs: what is
-saved and computed again before lowering, where loops are still the user's, additions after the last pass.
+"""The costs of a gradient besides its arithmetic: saved values, recomputation, and accumulation into adjoints.
+
+All are computed from the gradient's own IR, so that they cannot differ from the code that runs: saved and recomputed
+values before lowering, where loops are still those of the user; accumulations after the last pass.
 
 Saved values lie on stacks that live for one iteration of a parallel loop, so that a thread holds those of one iteration
-at a time; copies of whole fields lie beside. How often a loop pushes is the sum over the iterations of the loops around
-the push since the stack was made.
+at a time; copies of whole fields are separate. The number of pushes is the sum over the iterations of the loops around
+the push, inside the region that creates the stack.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tinote.ir.types import Stack, element_type, shape_of
 from tinote.remarks import Remark
 from tinote.source import NOWHERE, Span
 
-#: Iterations that are counted one by one where the trip count of one loop depends on another. Chosen, not measured.
+#: Iterations that are enumerated, at most, where the trip count of one loop depends on another. Chosen, not measured.
 _MAX_COUNTED = 100_000
 
 #: The length of a buffer along an axis; None where not known.
@@ -35,11 +36,11 @@ Length = Callable[[ir.Buffer, int], int | None]
 
 
 class Saved(NamedTuple):
-    """Values that the gradient saves: `name` of them, of `size` bytes each, where `span` computes them.
+    """Values that the gradient saves: `name`, `size` bytes each, computed at `span`.
 
-    `expression`: how many, in terms of the program's own names. `count`: how many for the arguments asked about, at
-    most if not `exact`; None where only the launch tells. `per_iteration`: that many in each iteration of a parallel
-    loop, which each thread holds for one iteration at a time. `copy`: a copy of a field.
+    `expression`: how many, in terms of the program's own names. `count`: how many for the arguments asked about, an
+    upper bound if not `exact`; None where known only at launch. `per_iteration`: that many in each iteration of a
+    parallel loop, which each thread holds for one iteration at a time. `copy`: a copy of a field.
     """
 
     name: str
@@ -54,13 +55,13 @@ class Saved(NamedTuple):
 
     @property
     def nbytes(self) -> int | None:
-        """How many bytes these are, in one iteration if each makes its own."""
+        """The total size in bytes; of one iteration if each saves its own values."""
         return None if self.count is None else self.count * self.size
 
 
 class Recomputed(NamedTuple):
-    """A line of the source of which the gradient executes operations: `again` of the primal, and `factors` that only
-    its derivative needs.
+    """A source line with the number of its operations in the gradient: `again`, recomputed primal ones, and `factors`,
+    those that only the derivative needs.
     """
 
     span: Span
@@ -73,8 +74,8 @@ class Recomputed(NamedTuple):
 
 
 class Accumulation(NamedTuple):
-    """Where the gradient adds to memory, in the derivative of what stands at `span`. `how`: "atomic" where threads may
-    meet, "plain" where they cannot, "private" where each has a copy of `nbytes` (None where only the launch tells).
+    """An accumulation into memory, in the derivative of the code at `span`. `how`: "atomic" where threads may conflict,
+    "plain" where they cannot, "private" where each has a copy of `nbytes` (None where known only at launch).
     """
 
     target: str
@@ -84,8 +85,8 @@ class Accumulation(NamedTuple):
 
 
 class GradientCosts(NamedTuple):
-    """What `gradient_costs` finds, each in the order of the code. `shared`: what the launch itself saves instead, where
-    both share their work; `unshared`: remarks on what they do not share.
+    """The costs of a gradient, each list in the order of the code. `shared`: values that the launch itself saves, where
+    both share their work; `unshared`: remarks on work that they do not share.
     """
 
     saved: tuple[Saved, ...]
@@ -96,7 +97,7 @@ class GradientCosts(NamedTuple):
 
 
 def _read_nothing(_buffer: ir.Buffer, _index: tuple[int, ...]) -> None:
-    """Nothing is known of memory."""
+    """Stub for memory reads: no value is known."""
 
 
 def _own_length(buffer: ir.Buffer, axis: int) -> int | None:
@@ -112,9 +113,9 @@ def gradient_costs(
     old: Iterable[OldValue] = (),
     shared: OldValues | SharedValues = NO_OLD_VALUES,
 ) -> GradientCosts:
-    """The costs of a gradient: `fn` in SCALAR form, `final` after all passes; for these arguments, as far as they are
-    known. `old`: the values that the primal launch saves for it; `shared`: those that it saves where both share their
-    work. All empty if differentiation did not make `fn`.
+    """The costs of a gradient: `fn` in SCALAR form, `final` after all passes; for the known arguments. `old`: the
+    values that the primal launch saves for it; `shared`: those that it saves where both share their work. All lists are
+    empty if `fn` is not a gradient.
     """
     saved = (*saved_values(fn, arguments, read, length), *_old_values(old))
     both = tuple(_shared(shared, arguments, read, length)) if isinstance(shared, SharedValues) else ()
@@ -138,7 +139,7 @@ def costs_of(
 
 
 def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, length: Length) -> Iterator[Saved]:
-    """The values that a launch saves because its gradient would compute them a second time."""
+    """The values that a launch saves because its gradient would recompute them."""
     _, dimensions, nodes, lengths, _ = shared.shapes
     wanted = [node for pairs in dimensions for pair in pairs for node in pair]
     launch = LaunchInputs(arguments, [length(buffer, axis) for buffer, axis in lengths], read)
@@ -215,7 +216,7 @@ def _copies(fn: ir.Function, length: Length) -> list[Saved]:
 
 
 def _copied_to(fn: ir.Function, copy: ir.Buffer) -> ir.Buffer:
-    """What a copy is one of."""
+    """The buffer that a copy was made of."""
     made = definitions(fn.region)
     for op in walk(fn.region):
         if isinstance(op, ir.Store) and op.buffer is copy and isinstance(op.value, ir.Var):
@@ -278,7 +279,7 @@ class _Counter:
             )
         )
 
-    # ---- how often
+    # ---- execution counts
 
     def _most(self, outer: list[ir.For], loops: list[ir.For | ir.While], env: dict[int, Number]) -> int | None:
         """The most pushes in an iteration of the loops `outer`. `env`: indices of the loops around, by their nodes."""
@@ -329,7 +330,7 @@ class _Counter:
         return hi if lo == "0" else f"({hi} - {lo})"
 
     def _word(self, atom: ir.Atom) -> str:
-        """An atom by what the user calls it."""
+        """An atom by the user's name."""
         if isinstance(atom, ir.Lit):
             return str(atom.value)
         op = self._definitions.get(atom)
@@ -344,7 +345,7 @@ class _Counter:
 
 
 def _loaded(op: ir.Op | None) -> str:
-    """What a load reads, as the user writes it, indices left out."""
+    """The source of a load as the user writes it, without indices."""
     if not isinstance(op, ir.Load):
         return ""
     return f"{op.buffer.name}[{'…' if op.index else 'None'}]"

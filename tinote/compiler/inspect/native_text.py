@@ -1,11 +1,11 @@
-"""Reading LLVM's texts for people: where each line comes from, and without what only tools read.
+"""LLVM IR and assembly for human readers: source locations of lines, without parts that only tools need.
 
     %3 = fmul float %a, %b, !dbg !12       ->    %3 = fmul float %a, %b           line 7, column 9
             .loc    1 7 8 is_stmt 0
             vmulss  %xmm1, %xmm0, %xmm0    ->    vmulss  %xmm1, %xmm0, %xmm0      line 7, column 8
 
-Nothing here runs LLVM, and nothing depends on who made the text. Spans have no end: LLVM keeps where an expression
-begins.
+Nothing here runs LLVM or depends on the origin of the text. Spans have no end: LLVM keeps only the start of an
+expression.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FOLDED = ("!", "attributes #", "source_filename", "target ", "; ModuleID", "; F
 
 def llvm_lines(text: str) -> list[Located]:
     """The functions of a module, each line with its `!dbg` location; metadata, attributes and the module's header are
-    folded away.
+    left out.
     """
     nodes = _Nodes(text)
     found: list[Located] = []
@@ -59,7 +59,7 @@ class _Nodes:
         self._spans: dict[int, Span] = {}
 
     def span(self, number: int) -> Span:
-        """Where a location or a function is; `NOWHERE` for what LLVM merged or made itself."""
+        """The source span of a location or a function; `NOWHERE` for code that LLVM merged or generated."""
         found = self._spans.get(number)
         if found is None:
             found = self._spans[number] = self._span(number)

@@ -1,7 +1,7 @@
 """The values that one iteration of a kernel computes: any stage of it, run by the interpreter on a copy of memory.
 
-Each parallel loop runs the chosen iteration alone, and serial loops run whole. Fields are read where they are when
-somebody asks; what the iteration writes is seen by itself only.
+Each parallel loop runs the chosen iteration alone, and serial loops run whole. Fields are read when the values are
+requested; writes of the iteration are visible only to itself.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LoopIndices = tuple[int, ...]
 
 
 class Seen(NamedTuple):
-    """What an operation evaluated to: the values that it bound or wrote when it ran last, how often it ran, and the
-    indices of the loops around it, outermost first, in that last iteration; None inside of a `while`.
+    """The values of an operation: those that it defined or wrote in its last execution, its number of executions, and
+    the indices of the loops around it, outermost first, in that last iteration; None inside of a `while`.
     """
 
     values: tuple[Any, ...]
@@ -34,9 +34,9 @@ class Seen(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What became of each operation that ran. `first_nan`: the one that first gave a NaN. `ranges`: the iterations of
-    the parallel loops that were met, outermost first. `stopped`: why the run ended early or left something out, "" if
-    it did not. `nan_run`: how often the first NaN's operation had run then.
+    """The observed values of each operation that ran. `first_nan`: the first operation with a NaN result. `ranges`: the
+    iterations of the executed parallel loops, outermost first. `stopped`: why the run ended early or left something
+    out, or "". `nan_run`: the number of executions of the first NaN's operation until then.
     """
 
     seen: dict[Op, Seen]
@@ -78,7 +78,7 @@ def observe(
 
 
 class IterationTracker:
-    """In which iteration of the loops around it each operation of a function runs."""
+    """Tracks the iteration of the loops around each operation while a function runs."""
 
     def __init__(self, fn: Function) -> None:
         self._indices: dict[Op, tuple[Var, ...]] = {}
@@ -100,9 +100,9 @@ class IterationTracker:
 
 
 class Iterations:
-    """Chooses an iteration of each parallel loop. How deep in them the run is follows from which have begun and ended.
+    """Chooses an iteration of each parallel loop. The current nesting follows from the loops that have begun and ended.
 
-    `ranges`: the loops that were met, outermost first; `outside`: that one of them has no such iteration, or "".
+    `ranges`: the executed loops, outermost first; `outside`: a message if one of them has no such iteration, or "".
     """
 
     def __init__(self, wanted: Sequence[int]) -> None:
@@ -124,13 +124,13 @@ class Iterations:
         return []
 
     def ran(self, op: Op) -> None:
-        """Take note of an operation that has run."""
+        """Record an operation that has run."""
         if isinstance(op, For | Task) and op.parallel:
             self._depth -= 1
 
 
 class _Watch:
-    """Keeps values."""
+    """Records the values of operations."""
 
     def __init__(self, iterations: Iterations, tracker: IterationTracker) -> None:
         self._iterations = iterations
@@ -140,7 +140,7 @@ class _Watch:
         self.nan_run = 0
 
     def ran(self, op: Op, values: Mapping[Var, Any]) -> None:
-        """Keep what an operation evaluated to; of one with regions, its results and its last index."""
+        """Record the values of an operation; for one with regions, its results and its last index."""
         self._iterations.ran(op)
         atoms = (*op.outs, *((op.args[-1],) if isinstance(op, Store | Atomic | Set | Push) else ()))
         if isinstance(op, For | Task) and op.regions[0].params and op.regions[0].params[0] in values:
@@ -153,7 +153,7 @@ class _Watch:
 
 
 def _of_one_lane(variable: Var, values: Mapping[Var, Any]) -> Any:
-    """The value of a variable in the iteration that runs, which is the first lane of a loop in lanes."""
+    """The value of a variable in the current iteration, which is the first lane of a vectorised loop."""
     value = values.get(variable)
     return value[0] if isinstance(variable.type, Lanes) and value is not None else value
 
@@ -172,8 +172,8 @@ class AddressedMemory(Protocol):
 
 
 class CopiedMemory:
-    """The memory of fields, as the interpreter reaches it: reads what is there, and keeps what is written to itself.
-    `instead`: values that stand at some addresses in place of what is there.
+    """Copy-on-write memory of fields for the interpreter: reads come from the fields, writes stay private. `instead`:
+    values at some addresses that replace those in memory.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The adjoints of the variables of a kernel: how much what the gradient begins with changes when a variable does.
+"""Observed adjoints of a kernel's variables: the derivatives of the seeded output by each variable.
 
-The gradient adds up the adjoint of each variable from its uses, and spends it where the variable was computed. There
-its total stands. It is noted by a store into memory that nobody else knows, and the gradient is run by the interpreter.
+The gradient accumulates the adjoint of each variable from its uses, and propagates it where the variable was computed.
+At that point the total is known. A store into private memory records it, and the interpreter runs the gradient.
 
 A variable has an adjoint for each iteration of the loops around it; iterations are identified by the loops' indices,
 outermost first.
@@ -30,20 +30,20 @@ class Adjoints:
         self.totals = totals
 
     def of(self, variable: Var, indices: LoopIndices | None) -> Number | None:
-        """None where it is not known, or the gradient does not depend on it."""
+        """The adjoint of a variable; None if it is unknown, or the gradient does not depend on it."""
         return None if indices is None else self.totals.get((variable, indices))
 
 
 def primals_of(fn: Function) -> dict[Var, Var]:
-    """For each variable of a gradient that is a primal variable computed again, or of what is yet to be differentiated,
-    the primal variable. What only a derivative needs may name a primal operation as its origin, too: a copy is
-    identified by its operands, which are copies of the primal operands.
+    """The primal variable of each recomputed variable of a gradient or of code that is yet to be differentiated.
+    Operations that only a derivative needs may also have a primal operation as their origin, so a copy is identified by
+    its operands, which are copies of the primal operands.
     """
     found: dict[Var, Var] = {v: v for v in fn.region.params}
 
     def is_copy(op: Op, primal: Op) -> bool:
         if isinstance(op, Load) and isinstance(primal, Load):
-            return root_of(op.buffer) is root_of(primal.buffer)  # its index may be an offset by now
+            return root_of(op.buffer) is root_of(primal.buffer)  # its index may have become an offset
         if type(op) is not type(primal) or len(op.outs) != len(primal.outs) or len(op.args) != len(primal.args):
             return False
         if any(getattr(op, name) is not getattr(primal, name) for name in op.statics):
@@ -79,15 +79,15 @@ def observed_adjoints(
     defaults: Defaults,
     step_limit: int = 100_000,
 ) -> Adjoints:
-    """Run the gradient of `fn`, as it is when it is differentiated, and note the adjoints of an iteration: an index for
-    each parallel loop, outermost first. Where the kernel has several loops, what an iteration of one passes on comes
-    from all iterations of those after it, and the whole gradient runs. Raises what differentiating raises, faults of
-    the program, and `StepLimitError`.
+    """Run the gradient of `fn`, in the form that is differentiated, and record the adjoints of an iteration: an index
+    for each parallel loop, outermost first. Where the kernel has several loops, the adjoints of an iteration of one
+    come from all iterations of those after it, and the whole gradient runs. Raises the errors of differentiation,
+    faults of the program, and `StepLimitError`.
     """
     notes: dict[Buffer, Var] = {}
 
     class Noting(Reverser):
-        """Stores the adjoint of what an operation binds before that is passed on to its operands."""
+        """Stores the adjoint of an operation's result before it is propagated to the operands."""
 
         def backward(self, op: Op, adjoints: dict[Var, Atom]) -> None:
             for v in op.outs:

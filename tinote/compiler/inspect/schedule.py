@@ -1,4 +1,4 @@
-"""How a launch runs, task by task: serial or parallel, over what, with which private copies, and what stays atomic."""
+"""The schedule of a launch, task by task: serial or parallel, iterations, private copies, and remaining atomics."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ else:
     gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
 
 
-#: The remarks on loops that might be parallel and run in order: their steps, and whether these did something.
+#: The steps whose remarks are on loops that might be parallel but run in order, and whether the step did something.
 _SERIAL = {("order_iterations", False), ("watch_conflicts", True)}
 
 
 class PrivateCopy(NamedTuple):
-    """What each thread gets of its own in place of atomics: `nbytes` for one thread, None when known at launch only."""
+    """A private copy for each thread in place of atomics: `nbytes` for one thread, None if known only at launch."""
 
     target: str
     combine: str
@@ -34,8 +34,8 @@ class PrivateCopy(NamedTuple):
 
 
 class AtomicUse(NamedTuple):
-    """An accumulation into memory that stands in a task. `plain`: proved to meet no other thread, so that it is an
-    ordinary addition; `nested`: inside of a loop of the task's iteration.
+    """An accumulation into memory in a task. `plain`: proved not to conflict with other threads, so that it is an
+    ordinary addition; `nested`: inside a loop of the task's iteration.
     """
 
     target: str
@@ -46,8 +46,8 @@ class AtomicUse(NamedTuple):
 
 
 class Workgroups(NamedTuple):
-    """What a GPU runs a task in: how many groups of how many invocations (one, for a task that cannot be divided).
-    Where it is known at launch only how many iterations there are, `count` is the most.
+    """The workgroups of a task on a GPU: their number and their size in invocations (one for a task that cannot be
+    divided). If the number of iterations is known only at launch, `count` is the maximum.
     """
 
     size: int
@@ -58,11 +58,11 @@ class Workgroups(NamedTuple):
 
 
 class TaskPlan(NamedTuple):
-    """One task. `iterations`: those that may run at once, None when known at launch only, 1 for a serial task.
+    """One task. `iterations`: those that may run at once, None if known only at launch, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
-    private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
-    order in it. `workgroups`: on a GPU. `functions`: how many its machine code consists of, several where it is so long
-    that LLVM would otherwise take seconds.
+    private copies. `checks`: the number of checks that can stop it. `because`: why a loop that might have been parallel
+    runs in order. `workgroups`: on a GPU. `functions`: the number of functions in its machine code, several where it is
+    so long that LLVM would otherwise take seconds.
     """
 
     name: str
@@ -82,13 +82,13 @@ class TaskPlan(NamedTuple):
 
     @property
     def cut(self) -> str:
-        """What to add to the schedule of a task whose machine code is several functions."""
+        """The note in the schedule for a task whose machine code is several functions."""
         return f", long: in {self.functions} functions" if self.functions > 1 and self.workgroups is None else ""
 
 
 def plan_tasks(fn: Function, config: Config | None = None, remarks: Iterable[Remark] = ()) -> tuple[TaskPlan, ...]:
     """The tasks of an offloaded function, in the order in which they run; none before offloading. With workgroups, if
-    it is one for a GPU. `remarks`: on what was decided about it.
+    it is one for a GPU. `remarks`: those of its passes.
     """
     serial = {one.loc: one.text for one in remarks if (one.step, one.done) in _SERIAL}
     plans = tuple([_plan(op, serial) for op in fn.region.body if isinstance(op, Task)])
@@ -124,7 +124,7 @@ def _plan(task: Task, serial: Mapping[Span, str]) -> TaskPlan:
 
 
 def _span_of(task: Task) -> Span:
-    """Where a task begins: a serial one is made by the compiler, of what stands in it."""
+    """The start of a task in the source; a serial one has the start of its operations."""
     return task.loc if task.loc.line else next((op.loc for op in task.body.body if op.loc.line), task.loc)
 
 

@@ -1,9 +1,9 @@
-"""What became of the loops of a kernel, in the user's own lines: which run in lanes (`passes/loops/vectorise.py`),
-which LLVM's vectorisers took and how wide, or why not. The reasons are remarks of the steps that decide, and of LLVM.
+"""Vectorisation remarks for a kernel's loops, by source line: which loops run in lanes (`passes/loops/vectorise.py`),
+which LLVM vectorised and how wide, or why not. The reasons are remarks of the deciding steps and of LLVM.
 
-LLVM speaks of a loop several times, once per attempt: as the whole loop, as what remains of it, and as the loop over
-chunks that the launch puts around it. What counts for a place is the widest code that LLVM made there; the reasons are
-those that it gave against the other attempts.
+LLVM reports on a loop several times, once per attempt: on the whole loop, on its remainder, and on the loop over chunks
+that the launch puts around it. The verdict on a place is the widest code that LLVM made there; the reasons are those
+against the other attempts.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from tinote.source import Span
 
 class LoopVerdict(NamedTuple):
     """The loops at one place. `width`: elements per iteration, 1 if none is vectorised; `interleaved`:
-    how many vectors per iteration. `reasons`: LLVM's words against what was not vectorised, and why it does not run in
-    lanes; `advice`: what helps, "" if nothing is known to. `lanes`: whether the iterations run in lanes, those of the
-    loop itself or of one around it.
+    how many vectors per iteration. `reasons`: LLVM's reasons against vectorisation, and why it does not run in lanes;
+    `advice`: a hint, or "". `lanes`: whether the iterations run in lanes, those of the loop itself or of one around it.
     """
 
     file: str
@@ -43,7 +42,7 @@ _VECTORISED = re.compile(
 _INTERLEAVED = re.compile(r"interleaved loop \(interleaved count: (\d+)\)")
 _REFUSED = re.compile(r"(?:the )?loop not vectorized(?:: (.*))?", re.DOTALL)
 
-#: What a reason means in terms of the user's program; the first that matches.
+#: Explanations of reasons in terms of the user's program; the first that matches is used.
 _ADVICE = (
     ("induction variable", "its trip count is known only while it runs"),
     ("data dependence", "an iteration needs what an earlier one has written"),
@@ -62,7 +61,7 @@ _ADVICE = (
 )
 
 
-#: What the steps that order iterations say of a loop, in short.
+#: Short forms of the remarks of steps that order iterations.
 _ORDERING = {"order_iterations": "in order: ", "keep_order": "iterations may meet: ", "watch_conflicts": ""}
 
 _Place = tuple[str, int, int]
@@ -70,7 +69,7 @@ _Place = tuple[str, int, int]
 
 def judge_loops(remarks: Sequence[Remark], fn: Function) -> list[LoopVerdict]:
     """The verdicts on all loops of `fn`, the last form of a kernel, that `remarks` are on, in the order of the source.
-    At the kernel's `def` line stand loops that a launch needs for itself, such as merging private copies.
+    Loops of the launch itself, such as merging private copies, are at the kernel's `def` line.
     """
     lanes, vectors = _lanes(fn)
     found: dict[_Place, LoopVerdict] = {}
@@ -104,14 +103,14 @@ def judge_loops(remarks: Sequence[Remark], fn: Function) -> list[LoopVerdict]:
             refuse(place, f"not in lanes: {remark.text}")
     for place, width in lanes.items():
         found[place] = at(place)._replace(width=width, interleaved=1, reasons=(), lanes=True)
-    # Not vectorised for no reason: a loop that LLVM has turned into something else, or the launch's own.
+    # Not vectorised and without a reason: a loop that LLVM has turned into something else, or the launch's own.
     judged = [(place, found[place]) for place in sorted(found) if found[place][3:6] != (1, 1, ())]
     return [verdict._replace(advice=ordered.get(place) or _advice(verdict)) for place, verdict in judged]
 
 
 def _lanes(fn: Function) -> tuple[dict[_Place, int], set[_Place]]:
-    """How many iterations of a loop run in lanes, and where what stands in such loops is, which LLVM need not
-    vectorise. Loops inside run in the lanes of the loop around.
+    """The number of lanes of a loop, and the places of the code in such loops, which LLVM need not vectorise. Inner
+    loops run in the lanes of the outer one.
     """
     widths: dict[_Place, int] = {}
     inside: set[_Place] = set()
@@ -128,7 +127,7 @@ def _place(span: Span) -> _Place:
 
 
 def _plain(reason: str) -> str:
-    """LLVM's reason on one line, without what only a C compiler knows, its place as a line of the user's."""
+    """LLVM's reason on one line, without terms of a C compiler, with its place as a line of the user."""
     reason = re.sub(r"\.? Use #pragma.*", "", reason).replace("\n", ". ").rstrip(".")
     return re.sub(r" at .*:(\d+):\d+$", r" at line \1", reason)
 

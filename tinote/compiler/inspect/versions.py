@@ -1,8 +1,7 @@
-"""A kernel as it is or was: enough to take it through the compiler once more, for whoever looks at one version of it or
-compares two.
+"""Versions of a kernel: enough to compile a present or earlier version again, to look at it or compare it with another.
 
-A version that is kept for later holds neither memory nor machine code, and of what the kernel captured only the text of
-device functions. Its stages are made when somebody asks for them.
+A saved version holds neither memory nor machine code; of the captures it holds only the text of device functions. Its
+stages are computed on demand.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tinote.ir.nodes import Buffer, Function, MemoryOp, Op, Region
 
 class Version(NamedTuple):
     """A kernel as it was compiled at some time. `source`: its own; `functions`: those of the device functions that it
-    captured; `function`: what the front end made of them.
+    captured; `function`: the front end's result.
     """
 
     source: FunctionSource
@@ -27,13 +26,13 @@ class Version(NamedTuple):
     front_end_seconds: float
 
     def kept(self) -> Version:
-        """The same without anything that is alive: its buffers have no memory, its sources no values around them."""
+        """The version for saving: its buffers have no memory, its sources no surrounding values."""
         source, *functions = map(_text_of, (self.source, *self.functions))
         return self._replace(source=source, functions=tuple(functions), function=_Detached().function(self.function))
 
 
 def version_of(specialisation: Specialisation) -> Version:
-    """What a specialisation is. Raises what its front end raises."""
+    """The version of a specialisation. Raises the errors of its front end."""
     lowered = specialisation.lowered
     functions = [source_of(capture.value) for capture in lowered.captures]
     known = tuple(dict.fromkeys(f for f in functions if f is not None and f is not specialisation.source))
