@@ -69,9 +69,8 @@ def present_owner() -> Owner:
     view = current_owner.get()
     if view is not SESSION:
         return view
-    asyncio: Any = sys.modules.get("asyncio")
-    running_loop = getattr(asyncio, "_get_running_loop", None)  # another thread may be importing it just now
-    if running_loop is None or running_loop() is None or (task := asyncio.current_task()) is None:
+    task = _running_task() if "asyncio" in sys.modules else None
+    if task is None:
         try:
             found: Owner = _of_thread.owner
         except AttributeError:
@@ -81,6 +80,13 @@ def present_owner() -> Owner:
     if owner is None:
         owner = _of_tasks[task] = Owner(task, _thread_owner())
     return owner
+
+
+def _running_task() -> Any:
+    """The task of what runs now, if it is part of one."""
+    asyncio: Any = sys.modules.get("asyncio")
+    running_loop = getattr(asyncio, "_get_running_loop", None)  # another thread may be importing it just now
+    return None if running_loop is None or running_loop() is None else asyncio.current_task()
 
 
 def _thread_owner() -> Owner:
