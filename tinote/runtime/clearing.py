@@ -23,7 +23,7 @@ _SHARED_FROM = 1 << 20
 def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
     """Set all bytes to zero, on at most `num_threads` threads. Raises `KeyboardInterrupt` between two memories."""
     for memory in memories:
-        if num_threads == 1 or memory.nbytes < _SHARED_FROM or not memory.is_whole or memory.is_resident:
+        if memory.nbytes < _SHARED_FROM or num_threads == 1 or not memory.is_whole or memory.is_resident:
             memory.clear()
             continue
         if (listener := heard()) is not None:

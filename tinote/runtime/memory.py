@@ -28,6 +28,8 @@ class Memory:
     """
 
     __slots__ = ("__weakref__", "_owner", "address", "nbytes")
+    #: whether it lives on a device, and the host has a mirror of it (`resident.py`)
+    is_resident = False
 
     def __init__(self, nbytes: int, *, clear: bool = True) -> None:
         if nbytes < 0:
@@ -41,7 +43,7 @@ class Memory:
             raise MemoryError(f"the system has no {readable_size(nbytes)} of memory left for this") from error
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._owner)) if nbytes else 0
         if clear and not is_zero:
-            self._zero()
+            ctypes.memset(self.address, 0, nbytes)
         if seam.listener is not None and (listener := heard()) is not None:
             listener.making(self, clear)
 
@@ -61,11 +63,6 @@ class Memory:
     def whole(self) -> Memory:
         """The block that it is a part of: itself, unless others have parts of it."""
         return self
-
-    @property
-    def is_resident(self) -> bool:
-        """Whether it lives on a device, and the host has a mirror of it (`resident.py`)."""
-        return False
 
     @property
     def begin(self) -> int:
@@ -94,9 +91,6 @@ class Memory:
         """Set all bytes to zero."""
         if seam.listener is not None and (listener := heard()) is not None:
             listener.clearing(self)
-        self._zero()
-
-    def _zero(self) -> None:
         if self.nbytes <= len(_ZEROS):
             self._owner[:] = _ZEROS[: self.nbytes]
         else:

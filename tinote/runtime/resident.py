@@ -52,6 +52,7 @@ class ResidentMemory(Memory):
     """
 
     __slots__ = ("_backing", "_begin", "_holders", "_leases", "device", "newest", "place")
+    is_resident = True
 
     def __init__(self, device: Any, nbytes: int, *, clear: bool = True) -> None:
         if nbytes > LARGEST:
@@ -159,10 +160,6 @@ class ResidentMemory(Memory):
 
     # ---- whole blocks
 
-    @property
-    def is_resident(self) -> bool:
-        return True
-
     def copy(self) -> Memory:
         with self.device.lock:
             found = ResidentMemory(self.device, self.nbytes, clear=False)
@@ -192,7 +189,9 @@ class ResidentMemory(Memory):
         self.device.copy(self, other)
         other.newest = Newest.DEVICE
 
-    def _zero(self) -> None:
+    def clear(self) -> None:
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.clearing(self)
         with self.device.lock:
             if self.newest is Newest.HOST or self.place is None or self.withdraw():
                 self.to_host(overwritten=True)
