@@ -80,6 +80,16 @@ def desk(lab: Lab, chromium: Any) -> Desk:
     return Desk(lab, chromium)
 
 
+@pytest.fixture(scope="package")
+def reader(chromium: Any) -> Iterator[Any]:
+    """A browser in which no notebook was written, for those that are opened again: loading JupyterLab takes long, and
+    from the second page on it has that in its cache.
+    """
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    yield context
+    context.close()
+
+
 @pytest.fixture
 def notebook(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
     """`notebook(*cells, width=1280, height=900)`: a notebook of these code cells, open in the browser, not run yet.

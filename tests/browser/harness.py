@@ -334,7 +334,7 @@ class Page:
         """Shut the kernel down and close the page."""
         with contextlib.suppress(Exception):
             self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-        self.page.context.close()
+        self.page.close()
 
     def set_theme(self, name: str) -> None:
         """Change the front end's theme: "JupyterLab Dark" or "JupyterLab Light". Waits until the views follow."""
@@ -408,10 +408,11 @@ def wait_ready(page: Any, name: str | None = None) -> None:
 
 def new_page(chromium: Any, **options: Any) -> Any:
     """A page of playwright's in a browser context of its own, with these options."""
-    return _patient(chromium.new_context(**options).new_page())
+    return patient(chromium.new_context(**options).new_page())
 
 
-def _patient(page: Any) -> Any:
+def patient(page: Any) -> Any:
+    """The page, which waits as long as a busy machine may take."""
     page.set_default_timeout(WAIT_SECONDS * 1000)
     page.set_default_navigation_timeout(START_SECONDS * 1000)
     return page
@@ -463,7 +464,7 @@ class Desk:
         nbformat.write(content, self.lab.folder / name)
         page, self.loaded = (self.loaded, None) if front_end == "lab" else (None, self.loaded)
         again = page is not None
-        page = page or _patient(self.context.new_page())
+        page = page or patient(self.context.new_page())
         page.set_viewport_size({"width": width, "height": height})
         found = Page(page, name)
         page.on("pageerror", found.note_error)

@@ -10,8 +10,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,10 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
+from nbconvert import HTMLExporter, MarkdownExporter
 from PIL import Image
 
-from tests.browser.harness import BOTH_FRONT_ENDS, FRONT_ENDS, Lab, Page, new_page, wait_ready
+from tests.browser.harness import BOTH_FRONT_ENDS, FRONT_ENDS, Lab, Page, patient, wait_ready
 from tests.browser.waiting import expect, poll
 from tinote.viz.draw.pictures import CAPTION_HEIGHT
 from tinote.viz.notebook.front_end import HINT, VIEW_TYPE
@@ -81,8 +80,8 @@ KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
 
 
 @pytest.fixture
-def reopened(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
-    """`reopened(name)`: a notebook of the lab's folder in a browser that has seen nothing of it, in the front end of
+def reopened(lab: Lab, reader: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+    """`reopened(name)`: a notebook of the lab's folder in a browser in which it was not written, in the front end of
     the test.
     """
     pages: list[Page] = []
@@ -90,7 +89,7 @@ def reopened(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
     front_end = FRONT_ENDS[callspec.params.get("notebook", "lab") if callspec else "lab"]
 
     def open_again(name: str) -> Page:
-        found = Page(new_page(chromium, viewport={"width": 1280, "height": 900}), name)
+        found = Page(patient(reader.new_page()), name)
         pages.append(found)
         found.page.on("pageerror", found.note_error)
         found.page.on("console", found.note_message)
@@ -138,7 +137,7 @@ def without_model(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
-def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, lab, request, tmp_path):
+def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, lab, request):
     page = notebook(SHOWN)
     name, cycles = page.name, request.config.getoption("--save-cycles")
     for cycle in range(cycles):
@@ -170,26 +169,15 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
         assert without_model(again) == []
         page = again
     if "/lab/" in page.page.url:  # What is stored is the same in both.
-        converted_with_the_picture(lab.folder / name, tmp_path)
+        converted_with_the_picture(lab.folder / name)
     page.run_all()
     page.wait_idle()
     page.wait(f"{PAINTED} >= 1 && document.querySelector('.tinote-output').dataset.live === 'true'")
 
 
-def converted_with_the_picture(notebook: Path, folder: Path) -> None:
-    for form, mark in (("html", "data:image/png;base64,"), ("markdown", ".png)")):
-        command = [
-            sys.executable,
-            "-m",
-            "nbconvert",
-            "--to",
-            form,
-            "--output-dir",
-            str(folder),
-            str(notebook),
-        ]
-        subprocess.run(command, check=True, capture_output=True, timeout=300)
-        text = next(file for file in folder.iterdir() if file.suffix in (f".{form}", ".md")).read_text("utf-8")
+def converted_with_the_picture(notebook: Path) -> None:
+    for exporter, mark in ((HTMLExporter(), "data:image/png;base64,"), (MarkdownExporter(), ".png)")):
+        text, _ = exporter.from_filename(str(notebook))
         assert mark in text and "model_id" not in text
 
 
