@@ -14,6 +14,7 @@ from tinote.ir.nodes import For, Function, Load
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, verify
+from tinote.remarks import Remark
 
 HEAD = """
 buffer @x: i32 field (64)
@@ -100,23 +101,63 @@ def test_it_does_the_same(change: str, together: int) -> None:
 
 
 STAYING = {
-    "there are not enough iterations": ("0i32 .. 64i32", "0i32 .. 62i32"),
-    "they are an odd number": ("0i32 .. 64i32", "0i32 .. 63i32"),
-    "their number is known at launch only": ("0i32 .. 64i32", "0i32 .. %n"),
-    "the inner loop is short": ("0i32 .. 40i32", "0i32 .. 15i32"),
-    "the inner loop's length depends on the iteration": ("0i32 .. 40i32", "0i32 .. %i"),
-    "nothing is loaded for all of them": ("%q: i32 = load @x[%j]", "%o: i32 = max %j, %i\n      %q: i32 = load @x[%o]"),
-    "the inner loop stores": ("%d: i32 = mul %a, %p", "%d: i32 = mul %a, %p\n      store @z[%j], %d"),
-    "what is loaded is written": ("store @y[%i], %t", "store @x[%i], %t"),
-    "there is a branch": ("atomic add @e[], %t", "%c: u1 = lt %t, 5i32\n    if %c:\n      atomic add @e[], %t"),
+    "62 iterations are less than two for each of the 32 that the device runs at once": (
+        "0i32 .. 64i32",
+        "0i32 .. 62i32",
+    ),
+    "its number of iterations is odd": ("0i32 .. 64i32", "0i32 .. 65i32"),
+    "its number of iterations is known at run time only": ("0i32 .. 64i32", "0i32 .. %n"),
+    "its iterations run in order": ("task parallel \"t\"", "task parallel \"t\" ordered"),
+    "its inner loop has fewer than 16 iterations": ("0i32 .. 40i32", "0i32 .. 15i32"),
+    "the bounds of its inner loop differ between iterations": ("0i32 .. 40i32", "0i32 .. %i"),
+    "its inner loop loads nothing that iterations have in common": (
+        "%q: i32 = load @x[%j]",
+        "%o: i32 = max %j, %i\n      %q: i32 = load @x[%o]",
+    ),
+    "its inner loop loads nothing that iterations have in common ": ("store @y[%i], %t", "store @x[%i], %t"),
+    "its inner loop has a branch, a loop or a store": (
+        "%d: i32 = mul %a, %p",
+        "%d: i32 = mul %a, %p\n      store @z[%j], %d",
+    ),
+    "outside of its inner loop it has a branch or a call": (
+        "atomic add @e[], %t",
+        "%c: u1 = lt %t, 5i32\n    if %c:\n      atomic add @e[], %t",
+    ),
+    "it has more than one inner loop": (
+        "atomic add @e[], %t",
+        "for %k: i32 in 0i32 .. 40i32:\n      atomic add @e[], %k",
+    ),
+    "its inner loop carries too many values": (
+        "carrying %s: i32 = %i:",
+        f"carrying %s: i32 = %i, {', '.join(f'%s{k}: i32 = %i' for k in range(16))}:",
+    ),
+    "an iteration has more than 64 operations": (
+        "%d: i32 = mul %a, %p",
+        "%d: i32 = mul %a, %p\n" + "".join(f"      %d{k}: i32 = add %d, {k}i32\n" for k in range(64)),
+    ),
 }
 
 
 @pytest.mark.parametrize("why", STAYING)
-def test_what_stays(why: str) -> None:
+def test_what_stays_says_why(why: str) -> None:
     old, new = STAYING[why]
     assert old in PAIRS
-    stays(jam, PAIRS.replace(old, new), Form.TASKS)
+    text = PAIRS.replace(old, new)
+    if "carries" in why:
+        outs = ", ".join(f"%t{k}: i32" for k in range(16))
+        text = text.replace("%t: i32 =", f"%t: i32, {outs} =").replace("yield %v", "yield %v" + ", %v" * 16)
+    stays(jam, text, Form.TASKS)
+    said: list[Remark] = []
+    unroll_and_jam(parse(text), 32, said.append)
+    assert [(one.step, one.text, one.done) for one in said] == [("unroll_and_jam", why.strip(), False)]
+
+
+def test_what_is_joined_says_so_at_the_tasks_line() -> None:
+    said: list[Remark] = []
+    fn = parse(PAIRS)
+    unroll_and_jam(fn, 8, said.append)
+    (task,) = fn.region.body
+    assert said == [Remark("unroll_and_jam", task.loc, "8 iterations go through the inner loop together", done=True)]
 
 
 def random_pairs(seed: int) -> str:

@@ -259,7 +259,7 @@ def _unroll_and_jam(fn: Function, context: Context) -> Function:
     if context.config.arch == "gpu":
         if gpu_launch.device_of(context.config, fn.loc).info.software:
             at_once = _INVOCATIONS_AT_ONCE_IN_SOFTWARE
-    return unroll_and_jam(fn, at_once)
+    return unroll_and_jam(fn, at_once, context.report)
 
 
 INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types")

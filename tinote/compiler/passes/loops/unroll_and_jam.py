@@ -30,6 +30,7 @@ from tinote.ir.build import Builder
 from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar
+from tinote.remarks import Remark, Report, unread
 
 #: Numbers of iterations to jam; the first that fits is taken. Chosen, not measured.
 _ITERATIONS_TOGETHER = (8, 4, 2)
@@ -43,38 +44,68 @@ _MAX_CARRIED = 32
 _SIMPLE = (ir.Prim, ir.Load, ir.Extent, ir.Check)
 
 
-def unroll_and_jam(fn: ir.Function, at_once: int) -> ir.Function:
+def unroll_and_jam(fn: ir.Function, at_once: int, report: Report = unread) -> ir.Function:
     """`fn` with iterations of its tasks jammed where there are more than a device runs `at_once`."""
-    body = tuple([_joined(op, at_once) if isinstance(op, ir.Task) else op for op in fn.region.body])
+    body = tuple([_joined(op, at_once, report) if isinstance(op, ir.Task) else op for op in fn.region.body])
     if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
         return fn
     return fn.with_region(ir.Region(fn.region.params, body, fn.region.yields))
 
 
-def _joined(task: ir.Task, at_once: int) -> ir.Task:
+def _joined(task: ir.Task, at_once: int, report: Report) -> ir.Task:
     """The task, with iterations jammed if that is legal and pays."""
-    if not task.parallel or task.ordered or task.privates or len(task.body.params) > 1:
-        return task
-    lo, hi = task.args
-    iterations = trip_count(lo, hi)
-    if iterations is None:
-        return task
     loops = [op for op in task.body.body if isinstance(op, ir.For)]
-    others = [op for op in task.body.body if not isinstance(op, ir.For)]
-    if len(loops) != 1 or any(op.regions or not isinstance(op, (*_SIMPLE, ir.Store, ir.Atomic)) for op in others):
+    if not task.parallel or not loops:
         return task
-    (loop,) = loops
     varying = _varying(task)
-    if not _can_be_shared(loop, varying) or len(others) + len(loop.body.body) > _MAX_OPERATIONS:
-        return task
-    for together in _ITERATIONS_TOGETHER:
-        if (
-            iterations % together == 0
-            and iterations // together >= at_once
-            and together * len(loop.carried) <= _MAX_CARRIED
-        ):
-            return _jammed(task, loop, varying, iterations // together, together)
-    return task
+    iterations = trip_count(*task.args) or 0
+    fitting = [
+        together
+        for together in _ITERATIONS_TOGETHER
+        if iterations % together == 0
+        and iterations // together >= at_once
+        and together * len(loops[0].carried) <= _MAX_CARRIED
+    ]
+    why = _why_apart(task, loops, varying) or ("" if fitting else _why_none_fits(iterations, at_once))
+    text = why or f"{fitting[0]} iterations go through the inner loop together"
+    report(Remark("unroll_and_jam", task.loc, text, done=not why))
+    return task if why else _jammed(task, loops[0], varying, iterations // fitting[0], fitting[0])
+
+
+def _why_apart(task: ir.Task, loops: Sequence[ir.For], varying: set[ir.Var]) -> str:
+    """Why iterations of a task cannot go through its inner loop together, or do not gain by it; empty if they do."""
+    loop, body = loops[0], loops[0].body.body
+    others = [op for op in task.body.body if not isinstance(op, ir.For)]
+    count = trip_count(loop.lo, loop.hi)
+    if task.ordered:
+        return "its iterations run in order"
+    if task.privates or len(task.body.params) > 1:
+        return "each thread sums up in a variable or a copy of its own"
+    if trip_count(*task.args) is None:
+        return "its number of iterations is known at run time only"
+    if len(loops) > 1:
+        return "it has more than one inner loop"
+    if any(op.regions or not isinstance(op, (*_SIMPLE, ir.Store, ir.Atomic)) for op in others):
+        return "outside of its inner loop it has a branch or a call"
+    if any(a in varying for a in (loop.lo, loop.hi)):
+        return "the bounds of its inner loop differ between iterations"
+    if any(not isinstance(op, _SIMPLE) for op in body):
+        return "its inner loop has a branch, a loop or a store"
+    if count is not None and count < _MIN_ITERATIONS:
+        return f"its inner loop has fewer than {_MIN_ITERATIONS} iterations"
+    if not any(isinstance(op, ir.Load) and op.outs[0] not in varying for op in body):
+        return "its inner loop loads nothing that iterations have in common"
+    if len(others) + len(body) > _MAX_OPERATIONS:
+        return f"an iteration has more than {_MAX_OPERATIONS} operations"
+    return ""
+
+
+def _why_none_fits(iterations: int, at_once: int) -> str:
+    if iterations < _ITERATIONS_TOGETHER[-1] * at_once:
+        return f"{iterations} iterations are less than two for each of the {at_once} that the device runs at once"
+    if iterations % _ITERATIONS_TOGETHER[-1]:
+        return "its number of iterations is odd"
+    return "its inner loop carries too many values"
 
 
 def _varying(task: ir.Task) -> set[ir.Var]:
@@ -93,17 +124,6 @@ def _varying(task: ir.Task) -> set[ir.Var]:
         if not is_constant(op) or any(a in varying for a in op.args):
             varying.update(op.outs)
     return varying
-
-
-def _can_be_shared(loop: ir.For, varying: set[ir.Var]) -> bool:
-    """Whether iterations can share a loop and have loads in common."""
-    lo, hi = loop.lo, loop.hi
-    if any(a in varying for a in (lo, hi)) or any(not isinstance(op, _SIMPLE) for op in loop.body.body):
-        return False
-    count = trip_count(lo, hi)
-    if count is not None and count < _MIN_ITERATIONS:
-        return False
-    return any(isinstance(op, ir.Load) and op.outs[0] not in varying for op in loop.body.body)
 
 
 def _jammed(task: ir.Task, loop: ir.For, varying: set[ir.Var], count: int, together: int) -> ir.Task:
