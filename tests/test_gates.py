@@ -212,7 +212,6 @@ LONG_CLASSES = {
     "tinote.lang.kernels.kernel.Kernel": 470,
     "tinote.viz.live.particles.Particles": 447,
     "tinote.viz.live.scene.Scene": 494,
-    "tinote.viz.live.simulation.LiveSimulation": 463,
     "tinote.viz.window.gui.GUI": 691,
 }
 

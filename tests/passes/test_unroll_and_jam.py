@@ -107,7 +107,7 @@ STAYING = {
     ),
     "its number of iterations is odd": ("0i32 .. 64i32", "0i32 .. 65i32"),
     "its number of iterations is known at run time only": ("0i32 .. 64i32", "0i32 .. %n"),
-    "its iterations run in order": ("task parallel \"t\"", "task parallel \"t\" ordered"),
+    "its iterations run in order": ('task parallel "t"', 'task parallel "t" ordered'),
     "its inner loop has fewer than 16 iterations": ("0i32 .. 40i32", "0i32 .. 15i32"),
     "the bounds of its inner loop differ between iterations": ("0i32 .. 40i32", "0i32 .. %i"),
     "its inner loop loads nothing that iterations have in common": (

@@ -31,7 +31,7 @@ def record_film(view: Any, path: Path, frames: int, frames_per_second: float, wi
 def _frames(view: Any, count: int, width: int | None, label: str) -> Iterator[np.ndarray]:
     """The present state and those after each of `count` more frames, in RGB."""
     view.playback.apart(view.frames.present)
-    yield whole_picture(view).scaled(width)
+    yield whole_picture(view, view.frames.last_frame).scaled(width)
     for _ in progress(range(count), label=label):
         view.advance()
-        yield whole_picture(view).scaled(width)
+        yield whole_picture(view, view.frames.last_frame).scaled(width)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,29 +13,32 @@ from tinote.runtime.readback import Looks, Readback
 from tinote.runtime.resident import ResidentMemory
 from tinote.viz.live.pointer import Pointer, PointerQueue
 from tinote.viz.live.recording import FrameRecorder
+from tinote.viz.live.simulated import SimulatedView
 from tinote.viz.live.whole import whole_picture
 from tinote.viz.notebook.view import Frame
 
 
 class FrameMaker:
-    """The steps of `view`, a `LiveSimulation`, and the frames that are made of its states, on the view's worker or
-    wherever `advance` is called. `step`, `reset_function`, `pointer_function` and `quantities` are the user's
-    functions.
+    """The steps of a view, and the frames that are made of its states, on the view's worker or wherever `advance` is
+    called. `step`, `reset_function`, `pointer_function` and `quantities` are the user's functions; `send` sends a frame
+    that no call returns.
     """
 
     def __init__(
         self,
-        view: Any,
+        view: SimulatedView,
         step: AutomaticCapture | None,
         reset_function: Callable[[], object] | None,
         pointer_function: Callable[[Pointer], object] | None,
         quantities: Mapping[str, Callable[[], float]],
+        send: Callable[[Frame], None],
     ) -> None:
         self.view = view
         self.step = step
         self.reset_function = reset_function
         self.pointer_function = pointer_function
         self.quantities = quantities
+        self.send = send
         self.pointing = PointerQueue()
         #: made last, whether or not a page was there to paint it
         self.last_frame: Frame | None = None
@@ -92,8 +94,7 @@ class FrameMaker:
         try:
             self.advance(steps)
         except BaseException:
-            frame = self.sampled_before(before, shown)
-            self.view.playback.on_loop(lambda: self.view.send_frame(frame))
+            self.send(self.sampled_before(before, shown))
             raise
         if step.how.replays - replays == self.view.steps - shown:
             latest = self.view.history.latest
@@ -132,8 +133,14 @@ class FrameMaker:
     def recorded(self, frame: Frame) -> Frame:
         """A frame that was made, as part of a recording as well."""
         if self.recorder is not None:
-            self.recorder.add(lambda: whole_picture(self.view).pixels)
+            self.recorder.add(lambda: whole_picture(self.view, self.last_frame).pixels)
         return frame
+
+    def note_how_steps_run(self) -> None:
+        if self.step is not None:
+            note = self.step.how.sentence
+            if note != self.view.step_note:
+                self.view.step_note = note
 
     def resume_and_make(self, steps: int) -> Frame:
         self.halt.clear()

@@ -19,7 +19,8 @@ from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.grid_marks import GridMarks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulated import TIMELINE_MEGABYTES
+from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 

@@ -21,7 +21,8 @@ from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
-from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulated import TIMELINE_MEGABYTES
+from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.live.strokes import HIDDEN, paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources

@@ -12,7 +12,9 @@ from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.owner import current_owner, new_owner
 from tinote.runtime.threads import stop_all
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.recording import FrameRecorder
+from tinote.viz.live.simulated import SimulatedView
 from tinote.viz.notebook.front_end import remember_output
 from tinote.viz.notebook.view import Frame, JobOutcome, Value, Worker
 
@@ -24,12 +26,13 @@ STOP_PATIENCE_SECONDS = 0.5
 
 
 class Playback:
-    """The task that plays `view`, a `LiveSimulation`, on the event loop's thread, and the worker that runs everything
+    """The task that plays a view on the event loop's thread, and the worker that runs everything
     which touches the simulation.
     """
 
-    def __init__(self, view: Any) -> None:
+    def __init__(self, view: SimulatedView, frames: FrameMaker) -> None:
         self.view = view
+        self.frames = frames
         #: what Stop has ended, since nobody waits for that job any more
         self.interrupted: LaunchStopped | None = None
         self.worker: Worker | None = None
@@ -68,13 +71,13 @@ class Playback:
     def play(self) -> None:
         if self.loop is not None and (self.task is None or self.task.done()):
             self.view.note_error(None)
-            self.view.frames.halt.clear()
+            self.frames.halt.clear()
             self.view.state = "playing"
             self.task = self.loop.create_task(self.drive())
 
     def leave(self, state: str) -> None:
         """No longer playing: `state` says what instead. A batch of steps under way ends after its present step."""
-        self.view.frames.halt.set()
+        self.frames.halt.set()
         if self.task is not None:
             self.task.cancel()
             self.task = None
@@ -82,7 +85,7 @@ class Playback:
 
     def pause(self) -> None:
         self.leave("paused")
-        self.spawn(self.act(self.view.frames.present))  # The frame that was under way is not sent any more.
+        self.spawn(self.act(self.frames.present))  # The frame that was under way is not sent any more.
 
     def stop(self) -> None:
         self.leave("stopped")
@@ -93,7 +96,7 @@ class Playback:
     async def retire(self, worker: Worker) -> None:
         """Paint the state in which `worker` leaves the simulation, and end it."""
         impatience = asyncio.get_running_loop().call_later(STOP_PATIENCE_SECONDS, stop_all)
-        outcome = await worker.run(lambda: self.apart(self.view.frames.present))
+        outcome = await worker.run(lambda: self.apart(self.frames.present))
         impatience.cancel()
         worker.close()
         if self.interrupted is not None:
@@ -105,7 +108,7 @@ class Playback:
     def single_step(self, steps: int) -> None:
         self.leave("paused")
         self.view.note_error(None)
-        self.spawn(self.act(lambda: self.view.frames.resume_and_make(steps)))
+        self.spawn(self.act(lambda: self.frames.resume_and_make(steps)))
 
     async def drive(self) -> None:
         """Make frames as the credits come in, until cancelled or until the step fails."""
@@ -114,7 +117,7 @@ class Playback:
             await self.view.credits.wait()
             # Paced by a clock, since each sleep ends a little late; longer delays are not made up for in a burst.
             due = max(due, time.perf_counter() - FRAME_SECONDS / 4) + FRAME_SECONDS
-            if not await self.act(lambda: self.view.frames.make_next(self.view.steps_per_frame)):
+            if not await self.act(lambda: self.frames.make_next(self.view.steps_per_frame)):
                 return
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
 
@@ -135,12 +138,12 @@ class Playback:
 
     def record_or_save(self, page: str) -> None:
         """What the record button does: begin to keep frames, or hand over those that were kept."""
-        if self.view.frames.recorder is None:
-            self.view.frames.recorder = FrameRecorder()
+        if self.frames.recorder is None:
+            self.frames.recorder = FrameRecorder()
         else:
-            self.spawn(self.deliver(self.view.frames.recorder.gif, "simulation.gif", "image/gif", page))
-            self.view.frames.recorder = None
-        self.view.recording = self.view.frames.recorder is not None
+            self.spawn(self.deliver(self.frames.recorder.gif, "simulation.gif", "image/gif", page))
+            self.frames.recorder = None
+        self.view.recording = self.frames.recorder is not None
 
     async def act(self, job: Callable[[], Frame]) -> bool:
         """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view
@@ -162,7 +165,7 @@ class Playback:
                 self.fail(outcome.error)
             return False
         self.view.send_frame(outcome.value)
-        self.view.note_how_steps_run()
+        self.frames.note_how_steps_run()
         return True
 
     def hired(self) -> Worker:

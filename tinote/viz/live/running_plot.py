@@ -7,7 +7,8 @@ from typing import Any
 
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulated import TIMELINE_MEGABYTES
+from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 

@@ -17,7 +17,8 @@ import traitlets
 
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulated import TIMELINE_MEGABYTES
+from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted

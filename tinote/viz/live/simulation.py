@@ -14,25 +14,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import traitlets
-
 from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series
-from tinote.viz.draw.colormap import ColorScale
+from tinote.viz.draw.chart import History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
 from tinote.viz.live.film import record_film
 from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.playback import Playback
 from tinote.viz.live.pointer import Pointer
+from tinote.viz.live.simulated import SimulatedView
 from tinote.viz.live.whole import whole_picture, write_svg_of
-from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.front_end import Bundle, for_page, stored_size
-from tinote.viz.notebook.view import Frame, LiveView, describe_error
-from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
+from tinote.viz.notebook.view import Frame
+from tinote.viz.pages.sources import BoundSlider, ViewFunctions
 
 if TYPE_CHECKING:
     from tinote.viz.pages import export, stored
@@ -42,9 +39,6 @@ else:
 
 UNATTENDED_FRAMES = 60
 """Frames that a view advances where a program executes the notebook and nobody can press play."""
-
-TIMELINE_MEGABYTES = 32.0
-"""How much of the last frames a page keeps of a view, to show them again."""
 
 MOST_TIMELINE_MEGABYTES = 1000.0
 
@@ -57,12 +51,11 @@ PAGES = (".html", ".htm")
 Quantities = Callable[[], float] | Mapping[str, Callable[[], float]] | None
 
 
-class LiveSimulation(LiveView):
+class LiveSimulation(SimulatedView):
     """Base of the views of a running simulation.
 
     `step()` advances it by one step, `reset()` takes it back to its start, `energy` or `plots` are numbers that are
-    sampled after each frame. A subclass captures and draws the state: `capture` runs on the worker, between steps, and
-    `painted` draws what was captured last, wherever a picture is wanted.
+    sampled after each frame.
 
     `pointer(pointer)` is called between frames while a button is held on the view, and once when it is let go; also
     while the simulation is paused.
@@ -100,46 +93,6 @@ class LiveSimulation(LiveView):
             hint="make it where its function is not sent, and send the fields that it shows",
         )
 
-    PAGE_KIND: ClassVar[str]
-    """By which a page knows what paints the view."""
-
-    state = traitlets.Enum(("paused", "playing", "stopped"), "paused").tag(sync=True)
-    steps_per_frame = traitlets.Int(1, min=1).tag(sync=True)
-    error = traitlets.Unicode()
-    """The text of the exception that ended the run, or nothing."""
-
-    error_card = traitlets.Unicode().tag(sync=True)
-    """The same as a page shows it, in HTML."""
-
-    can_step = traitlets.Bool(False).tag(sync=True)
-    can_reset = traitlets.Bool(False).tag(sync=True)
-    can_point = traitlets.Bool(False).tag(sync=True)
-    recording = traitlets.Bool(False).tag(sync=True)
-    """Whether the frames that are made are kept for a GIF."""
-
-    series = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    plot_label = traitlets.Unicode().tag(sync=True)
-    width = traitlets.Int(480).tag(sync=True)
-    height = traitlets.Int(480).tag(sync=True)
-    chart_height = traitlets.Int(CHART_HEIGHT).tag(sync=True)
-    table = traitlets.Unicode().tag(sync=True)
-    """Of a view that shows numbers as colours: those of the 256 bytes that numbers are sent as, three bytes each, in
-    base 64.
-    """
-
-    colorbar = traitlets.Bool(False).tag(sync=True)
-    """Whether a bar below the stage tells which numbers they stand for, as `color_label`."""
-
-    color_label = traitlets.Unicode().tag(sync=True)
-    step_note = traitlets.Unicode().tag(sync=True)
-    """How steps run, in a sentence: the tooltip of their number."""
-
-    timeline = traitlets.Float(TIMELINE_MEGABYTES).tag(sync=True)
-    """Megabytes of the last frames that the page keeps, to show them again."""
-
-    program = traitlets.Unicode().tag(sync=True)
-    """How the view runs without a kernel (`pages/stored.py`), for the notebook that is saved; or nothing."""
-
     _all: ClassVar[weakref.WeakSet[LiveSimulation]] = weakref.WeakSet()
 
     def __init__(
@@ -171,8 +124,9 @@ class LiveSimulation(LiveView):
             raise ViewError(f"size {size} is too small: it must be at least 16 pixels")
         quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self._functions = ViewFunctions(step, reset, pointer, Pointer)
-        self.frames = FrameMaker(self, None if step is None else AutomaticCapture(step), reset, pointer, quantities)
-        self.playback = Playback(self)
+        captured = None if step is None else AutomaticCapture(step)
+        self.frames = FrameMaker(self, captured, reset, pointer, quantities, self._send_from_worker)
+        self.playback = Playback(self, self.frames)
         self.page_sliders: dict[str, BoundSlider] = {}
         """The sliders that are bound to the view, by their labels."""
         self.history = History(tuple(quantities))
@@ -192,42 +146,6 @@ class LiveSimulation(LiveView):
             **traits,
         )
         self._all.add(self)
-
-    # What a subclass provides.
-
-    def capture(self) -> Frame:
-        """The present state as a frame, kept for `painted` as well. Runs on the worker, between steps."""
-        raise NotImplementedError
-
-    def painted(self, make: type[Picture] = Picture) -> Picture | None:
-        """The state that was captured last as a picture of `width` × `height` pixels, on white where the view follows
-        the page; None for a view that shows its plot alone. `make` may keep discs and strokes as they are, for a
-        vector graphic.
-        """
-        raise NotImplementedError
-
-    def kept(self, *, whole: bool) -> Frame:
-        """What pages keep from frame to frame, besides the plot: all of it (`whole`), or what the last frame has added.
-        Its binary parts follow those of the frame.
-        """
-        del whole
-        return Frame({}, [])
-
-    def legend(self) -> ColorScale | None:
-        """The colour map that is explained below the stage, if there is one."""
-        return None
-
-    def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
-        """What lies at a position on the stage: see `pointer.Picker`. Runs on the worker."""
-        raise NotImplementedError
-
-    def page_look(self, sources: Sources) -> dict[str, Any]:
-        """What a page needs to make the frames of this view itself, besides its traits."""
-        raise NotImplementedError
-
-    def pointed(self) -> tuple[int, int]:
-        """How many numbers the position of a pointer has here, and what it points at; 0 where that is nothing."""
-        return 2, 0
 
     # What a user calls.
 
@@ -383,7 +301,7 @@ class LiveSimulation(LiveView):
         check_picture(path, (*PICTURE_FORMATS, ".svg"))
         if path.suffix.lower() == ".svg":
             self._capture_now()
-            write_svg_of(self, path)
+            write_svg_of(self, self.frames.last_frame, path)
         else:
             self._drawn().save(path)
 
@@ -432,19 +350,7 @@ class LiveSimulation(LiveView):
         for _ in range(frames):
             self.playback.apart(self.frames.make, self.steps_per_frame)
             self.frames.is_ahead = True
-            self.note_how_steps_run()
-
-    def note_error(self, error: BaseException | None) -> None:
-        """What ended the run, or nothing, as text and as a card."""
-        self.exception = error
-        self.error = "" if error is None else describe_error(error)
-        self.error_card = "" if error is None else error_as_html(error)
-
-    def note_how_steps_run(self) -> None:
-        if self.frames.step is not None:
-            note = self.frames.step.how.sentence
-            if note != self.step_note:
-                self.step_note = note
+            self.frames.note_how_steps_run()
 
     def _capture_now(self) -> None:
         """Capture what is there now, unless the worker does so, while it runs."""
@@ -454,10 +360,10 @@ class LiveSimulation(LiveView):
     def _drawn(self) -> Picture:
         """The state and the plot below it: what the worker has captured last, while it runs, else what is there now."""
         self._capture_now()
-        return whole_picture(self)
+        return whole_picture(self, self.frames.last_frame)
 
     def _whole_png(self) -> bytes:
-        return whole_picture(self).png()
+        return whole_picture(self, self.frames.last_frame).png()
 
     # What the base asks for.
 
@@ -467,6 +373,9 @@ class LiveSimulation(LiveView):
     def _again(self) -> Frame:
         """The frame that was shown last, for a page that has been opened."""
         return self.frames.again()
+
+    def _send_from_worker(self, frame: Frame) -> None:
+        self.playback.on_loop(lambda: self.send_frame(frame))
 
     def streams(self) -> bool:
         return self.state == "playing"
