@@ -3,6 +3,10 @@
 Absolute values lie between two powers of two, given by their exponents: `-inf` for zero, and for what may be anything
 the exponent beyond the type's largest number. A bound speaks of values that are neither infinite nor NaN. Beside it
 stands whether a value is certainly not negative: with that, a sum is at least as large as each of its terms.
+
+A range (`float_ranges.py`) is another fact: it holds for infinities and NaN too, so that a conversion needs no check,
+and has therefore no sums and products, which fast maths may round in another way. Rounding does not cross the powers of
+two that are bounds here.
 """
 
 from __future__ import annotations
