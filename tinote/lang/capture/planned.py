@@ -39,6 +39,7 @@ from tinote.lang.capture.targets import prepared
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import Replay
@@ -625,11 +626,13 @@ def _reader(result: ops.Result, prepared: Prepared, fresh: dict[int, Memory]) ->
 
 def _without_traces(value: Any) -> Any:
     """A result with plain floats and arrays."""
-    if type(value) is Traced:
-        return value.value
-    if isinstance(value, CapturedArray):
-        return value.view(np.ndarray)
-    return tuple([_without_traces(one) for one in value]) if type(value) is tuple else value
+
+    def plain(one: Any) -> Any:
+        if type(one) is Traced:
+            return one.value
+        return one.view(np.ndarray) if isinstance(one, CapturedArray) else one
+
+    return map_leaves(plain, value)
 
 
 def _bits(value: Any) -> Any:

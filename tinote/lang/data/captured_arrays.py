@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinote.lang.data.layout import warm_copy
+from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import stored
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import heard
@@ -160,8 +161,4 @@ def _take(what: str) -> None:
 
 
 def _plain_all(value: Any) -> Any:
-    if isinstance(value, CapturedArray):
-        return value.view(np.ndarray)
-    if isinstance(value, tuple | list):
-        return type(value)([_plain_all(one) for one in value])
-    return value
+    return map_leaves(lambda one: one.view(np.ndarray) if isinstance(one, CapturedArray) else one, value)

@@ -18,6 +18,7 @@ import numpy as np
 from tinote.errors import SerializationError, SweepError, TinoteError
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.nests import leaves
 from tinote.lang.data.structs import Struct, StructField
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import session
@@ -244,7 +245,7 @@ def _array(name: str, value: Any, where: Span) -> np.ndarray[Any, Any]:
     elif type(value) is Traced:
         value = value.value
     missing = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else None
-    if missing is None and _has_masked(value):
+    if missing is None and any(map(np.ma.is_masked, leaves(value))):
         hint = "return one array, `np.ma.stack(…)`, whose masked elements are NaN in the table"
         raise SweepError(f"the result '{name}' is a list with masked elements", where, hint=hint)
     try:
@@ -264,10 +265,6 @@ def _array(name: str, value: Any, where: Span) -> np.ndarray[Any, Any]:
     found = with_nan(found)
     found[missing] = np.nan
     return found
-
-
-def _has_masked(value: Any) -> bool:
-    return any(map(_has_masked, value)) if isinstance(value, list | tuple) else np.ma.is_masked(value)
 
 
 def with_nan(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

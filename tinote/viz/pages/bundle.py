@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tinote.lang.data.nests import map_leaves
 from tinote.viz.notebook.page import compact
 from tinote.viz.notebook.view import STATIC, VIEW_SCRIPTS, static_source
 
@@ -92,13 +93,9 @@ def payload(data: Any) -> str:
         if isinstance(value, bytes | bytearray | memoryview):
             parts.append(bytes(value))
             return {"$bytes": [sum(map(len, parts[:-1])), len(parts[-1])]}
-        if isinstance(value, dict):
-            return {key: named(one) for key, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [named(one) for one in value]
         return value
 
-    text = json.dumps(named(data), separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(map_leaves(named, data), separators=(",", ":"), allow_nan=False).encode()
     packed = zlib.compress(b"".join([struct.pack("<I", len(text)), text, *parts]), 9)
     return base64.b64encode(packed).decode()
 

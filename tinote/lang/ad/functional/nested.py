@@ -74,6 +74,7 @@ from tinote.lang.ad.memory.values import (
 from tinote.lang.data.captured_arrays import single_number, taken_copy
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
+from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.owners import claim, give_back, own_duals
@@ -254,13 +255,13 @@ def _now(result: Field | Traced) -> Array:
 
 def _with_numbers(given: Any, of: NumberOf) -> Any:
     """A seed, or directions, with other numbers."""
-    if type(given) is Traced:
-        return of(given)
-    if isinstance(given, list | tuple):
-        return type(given)([_with_numbers(one, of) for one in given])
-    if isinstance(given, np.ndarray) and given.dtype == object:
-        return objects([_with_numbers(one, of) for one in given.ravel().tolist()], given.shape)
-    return given
+
+    def renumbered(one: Any) -> Any:
+        if isinstance(one, np.ndarray) and one.dtype == object:
+            return objects(map_leaves(renumbered, one.ravel().tolist()), one.shape)
+        return of(one) if type(one) is Traced else one
+
+    return map_leaves(renumbered, given)
 
 
 def _single(inner: Inner, value: Any) -> Any:

@@ -14,6 +14,7 @@ from tinote.lang.ad.functional.nested import Inner, Recorded, alone, pushed_with
 from tinote.lang.ad.functional.pushed_mode import Unrecorded, base_of
 from tinote.lang.ad.journal.from_python import Taken, sketch
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.data.nests import leaves
 from tinote.lang.data.traced import holds_traced
 from tinote.lang.session.state import Recorder
 from tinote.runtime.seam import heard
@@ -27,7 +28,7 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
         if isinstance(outer, ForwardMode):
             return pushed_within(outer, inner)
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
-            outer.took(inner.name, _leaves([*inner.args, inner.seed, inner.directions]))
+            outer.took(inner.name, list(leaves([*inner.args, inner.seed, inner.directions])))
             if not inner.is_forward:
                 return Recorded(outer, inner, inside).run()
         else:
@@ -69,17 +70,13 @@ def _taking(outer: Recorder, inner: Inner) -> Iterator[None]:
         return
     noted, outer.from_python = outer.from_python, None
     given = inner.directions if inner.is_forward else inner.seed
-    for one in _leaves(given):
+    for one in leaves(given):
         if isinstance(one, int | float | np.ndarray) and not holds_traced(one):
             noted.append(Taken(inner.name, (), sketch(np.asarray(one))))
     try:
         yield
     finally:
         outer.from_python = noted
-
-
-def _leaves(given: Any) -> list[Any]:
-    return [leaf for one in given for leaf in _leaves(one)] if isinstance(given, list | tuple) else [given]
 
 
 def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any) -> tuple[Any, Any]:

@@ -24,6 +24,7 @@ from tinote.lang.capture.worlds import Worlds, in_world
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.nests import map_leaves
 from tinote.lang.session.owners import own_duals, own_gradients
 from tinote.lang.session.state import session
 from tinote.runtime.memory import Memory
@@ -424,12 +425,7 @@ def _words(values: Any) -> Array:
 
 def _each_array(found: Any, act: Callable[[Array], Array]) -> Any:
     """What a function has returned, with something done to each array."""
-    if isinstance(found, tuple | list):
-        parts = [_each_array(one, act) for one in found]
-        return tuple(parts) if isinstance(found, tuple) else parts
-    if isinstance(found, dict):
-        return {key: _each_array(one, act) for key, one in found.items()}
-    return act(found) if isinstance(found, np.ndarray) else found
+    return map_leaves(lambda one: act(one) if isinstance(one, np.ndarray) else one, found)
 
 
 def _stacked(found: Sequence[Any]) -> Any:

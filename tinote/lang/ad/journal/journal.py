@@ -25,7 +25,7 @@ from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
-from tinote.lang.ad.journal.step_capture import leaves, step_for, with_leaves
+from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
     LendingLaunch,
@@ -589,9 +589,9 @@ class Journal(Recorder):
         outputs = facts.outputs
         if True not in outputs:
             return returned
-        numbers = [self.trace.new(one) if yes else one for one, yes in zip(leaves(returned), outputs, strict=True)]
+        numbers = [self.trace.new(one) if yes else one for one, yes in zip(numbers_in(returned), outputs, strict=True)]
         event.results = tuple([one.number for one, yes in zip(numbers, outputs, strict=True) if yes])
-        return with_leaves(returned, iter(numbers))
+        return with_numbers(returned, iter(numbers))
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is not part of this."""

@@ -29,6 +29,7 @@ from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_f
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.nests import leaves, map_leaves
 from tinote.lang.data.traced import Traced, constants
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
@@ -216,8 +217,8 @@ class _Trial(Trial):
         journal = self._journal()
         given = self._numbers(journal, args)
         returned = self._run(journal, given)
-        outputs = [one for one in leaves(returned) if _is_active(one)]
-        flags = tuple([_is_active(one) for one in leaves(returned)])
+        outputs = [one for one in numbers_in(returned) if _is_active(one)]
+        flags = tuple([_is_active(one) for one in numbers_in(returned)])
         _refuse_updates([holder[key] for holder, key in self.variables])
         shared = journal.saved.shared_bytes
         if self.shares and not self.shared_bytes and shared < LEAST_SHARED:
@@ -315,8 +316,8 @@ class _Trial(Trial):
             given = self._numbers(journal, self._arguments)
             inputs += [one for one in given if type(one) is Traced]
             returned = call(journal, given)
-            outputs += [one for one in leaves(returned) if _is_active(one)]
-            calls.append(self.left(constants(list(leaves(returned)))))
+            outputs += [one for one in numbers_in(returned) if _is_active(one)]
+            calls.append(self.left(constants(list(numbers_in(returned)))))
         sweep = journal.sweep()
         journal.trace.close()
         for k, one in enumerate(outputs):
@@ -330,25 +331,18 @@ class _Trial(Trial):
 # ---- what a call returns
 
 
-def leaves(returned: Any) -> Iterator[Any]:
+def numbers_in(returned: Any) -> Iterator[Any]:
     """The numbers in what a step returns. Raises `CaptureError` for vectors of numbers that are differentiated."""
-    if isinstance(returned, tuple | list | dict):
-        for one in returned.values() if isinstance(returned, dict) else returned:
-            yield from leaves(one)
-    elif isinstance(returned, Matrix):
-        if any(map(_is_active, returned.values.ravel().tolist())):
+    for one in leaves(returned):
+        if isinstance(one, Matrix) and any(map(_is_active, one.values.ravel().tolist())):
             raise CaptureError("this cannot be captured: it returns a vector that is differentiated", caller())
-    elif type(returned) is Traced or isinstance(returned, bool | int | float):
-        yield returned
+        if type(one) is Traced or isinstance(one, bool | int | float):
+            yield one
 
 
-def with_leaves(returned: Any, numbers: Iterator[Any]) -> Any:
+def with_numbers(returned: Any, numbers: Iterator[Any]) -> Any:
     """The same with other numbers."""
-    if isinstance(returned, dict):
-        return {key: with_leaves(one, numbers) for key, one in returned.items()}
-    if isinstance(returned, tuple | list):
-        return type(returned)([with_leaves(one, numbers) for one in returned])
-    return next(numbers) if isinstance(returned, bool | int | float) else returned
+    return map_leaves(lambda one: next(numbers) if isinstance(one, bool | int | float) else one, returned)
 
 
 def _is_active(value: Any) -> bool:
