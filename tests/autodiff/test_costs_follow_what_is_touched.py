@@ -19,7 +19,7 @@ from tinote.runtime.memory import Memory
 
 COLUMNS = 16
 STEPS = 3
-FEW, MANY = 10, 10_000
+FEW, MANY = 1_000, 100_000  # what is small is cleared and copied as a whole
 
 
 class Bytes:
@@ -148,7 +148,22 @@ class Grid:
 
         self.clear, self.scatter, self.gather = clear, scatter, gather
         self.step, self.overwrite, self.total = step, overwrite, total
+        self.inputs = inputs = array(COLUMNS)
+
+        @ti.kernel
+        def begin(f: int):
+            for p in range(COLUMNS):
+                x[f, p] = ti.sin(inputs[p])
+
+        self.begin = begin
         x.from_numpy(np.linspace(0.1, 0.9, rows * COLUMNS).reshape(rows, COLUMNS))
+        inputs.from_numpy(np.linspace(0.1, 0.9, COLUMNS))
+
+    def steps(self) -> None:
+        self.begin(0)
+        for f in range(STEPS):
+            self.step(f)
+        self.total(STEPS)
 
     def substep(self, f: int) -> None:
         self.clear()
@@ -390,6 +405,54 @@ def ndarrays(rows: int) -> Program:
                 use(a, f)
                 replaced(f)
             grid.total(1)
+
+    return run
+
+
+@program
+def gradient_function(rows: int) -> Program:
+    grid = Grid(rows)
+    return ti.ad.grad(grid.steps, wrt=grid.inputs, output=grid.loss)
+
+
+@program
+def vector_jacobian_product(rows: int) -> Program:
+    grid = Grid(rows)
+    product = ti.ad.vjp(grid.steps, wrt=grid.inputs, output=grid.loss)
+    return lambda: product(np.ones(()))
+
+
+@program
+def gradient_function_of_custom_gradients(rows: int) -> Program:
+    grid = Grid(rows)
+
+    @ti.ad.grad_replaced
+    def substep(f: int) -> None:
+        grid.substep(f)
+
+    @ti.ad.grad_for(substep)
+    def substep_gradient(f: int) -> None:
+        grid.substep(f)
+        grid.gather.grad(f)
+        grid.scatter.grad(f)
+
+    def steps() -> None:
+        grid.begin(0)
+        for f in range(STEPS):
+            substep(f)
+        grid.total(STEPS)
+
+    return ti.ad.grad(steps, wrt=grid.inputs, output=grid.loss)
+
+
+@program
+def reads_and_writes_of_elements(rows: int) -> Program:
+    grid = Grid(rows)
+
+    def run() -> None:
+        for f in range(STEPS):
+            grid.x[f, 0] = grid.x[f + 1, 1] + 1.0
+            grid.x.grad[f, 1] = 2.0 * grid.x.grad[f + 1, 2]
 
     return run
 

@@ -38,8 +38,9 @@ class Run(NamedTuple):
         fields = [one.field for one in self.bound.inputs if one.field is not None and one.stand_in is None]
         fields += [one for one in self.results if isinstance(one, Field) and not one.stands_in]
         fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
-        changed = self.journal.changed_gradients(perhaps=False) | {field.grad.buffer for field in fields}
-        self.journal.begin_sweep(changed - fresh)
+        results = {field.grad.buffer for field in fields}
+        changed = self.journal.changed_gradients(perhaps=False) | results
+        self.journal.begin_sweep(changed - fresh, results)
 
     @property
     def values(self) -> list[Any]:

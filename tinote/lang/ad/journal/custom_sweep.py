@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.compiler.requests import Request
@@ -20,6 +20,11 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder
 from tinote.source import Span, caller
 
+#: A launch: what it got, and the values.
+Launched = tuple[Arguments, Sequence[Any]]
+#: Is called with gradients that are about to be used, and with the launch whose gradient uses them, if it is one.
+BeginGradients = Callable[[Iterable[Buffer], Launched | None], None]
+
 
 class CustomSweep(Recorder):
     """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
@@ -32,7 +37,7 @@ class CustomSweep(Recorder):
 
     observer: SweepObserver | None = None
     #: is told of gradients that are about to be used
-    begin: Callable[[Iterable[Buffer]], None] | None = None
+    begin: BeginGradients | None = None
     lets_record = True
 
     def __init__(
@@ -66,16 +71,17 @@ class CustomSweep(Recorder):
             self.overwriting(buffer, region)
         self.use_gradients(arguments.accesses.loaded | arguments.accesses.written)
 
-    def use_gradients(self, buffers: Iterable[Buffer]) -> None:
-        """These are about to be used, gradients among them."""
+    def use_gradients(self, buffers: Iterable[Buffer], launch: Launched | None = None) -> None:
+        """These are about to be used, gradients among them; `launch`: by the gradient of this one."""
         if self.begin is not None:
             found = [one for one in buffers if one.primal is not None and one.primal.adjoint is one]
             if found:
-                self.begin(found)
+                self.begin(found, launch)
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         self.refuse_stale_gradient(instance, values)
-        self.use_gradients(arguments_of(instance, values, self.gradients).gradients)
+        arguments = arguments_of(instance, values, self.gradients)
+        self.use_gradients(arguments.gradients, (arguments, values))
         return super().launching_gradient(instance, values)
 
     def refuse_stale_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:

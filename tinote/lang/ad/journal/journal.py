@@ -7,7 +7,7 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import StepUnderTape
+from tinote.lang.ad.journal.custom_sweep import Launched
 from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Read, Record, RecordedLaunch, Write
 from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
@@ -34,12 +35,13 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_companion,
     write_tangents,
 )
+from tinote.lang.ad.journal.touched_gradients import touched_by, touched_gradients
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
-from tinote.lang.index_regions import IndexRegion, is_element, region_at
+from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at
 from tinote.lang.kernels.arguments import (
     Arguments,
     arguments_of,
@@ -472,7 +474,7 @@ class Journal(Recorder):
         if self.derivative.has_tangents:
             for field in list(session.fields):
                 if field.buffer.primal is None and field.has_grad and field.grad.has_dual:
-                    self.companions_before.add(field.grad.dual.memory)
+                    self.companions_before.add_blocks([field.grad.dual.memory])
 
     def take_gradients_back(self) -> None:
         """Gradients, and duals that blocks inside of this one have changed, are again what they were before these."""
@@ -502,7 +504,7 @@ class Journal(Recorder):
             if dual not in self.duals_apart:
                 self.duals_apart[dual] = temporary_companion(dual, "value")
         elif self.is_inner and self.companions_before is not None:
-            self.companions_before.add(memory_of(dual))
+            self.companions_before.add_blocks([memory_of(dual)])
 
     def take_tangents(self, outer: Recorder, temporary: dict[Buffer, Buffer], span: Span) -> None:
         """Launches carry the tangents of the recording around: these, of memory without a dual, and those of fields."""
@@ -789,7 +791,7 @@ class Journal(Recorder):
 
     def _keep_gradient(self, buffer: Buffer) -> None:
         if self.gradients_before is not None and buffer.primal is not None and buffer.primal.adjoint is buffer:
-            self.gradients_before.add_all(map(memory_of, self._with_duals([buffer])))
+            self.gradients_before.add_blocks(map(memory_of, self._with_duals([buffer])))
 
     def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
         """Something that is not recorded is about to change these."""
@@ -822,25 +824,30 @@ class Journal(Recorder):
         before = () if self.gradients_before is None else self.gradients_before.begun
         return self.changed_gradients(perhaps=False).union(self._begun, before)
 
-    def begin_gradients(self, gradients: Iterable[Buffer]) -> None:
-        """The reverse sweep is about to use these, in a custom VJP."""
+    def begin_gradients(self, gradients: Iterable[Buffer], launch: Launched | None = None) -> None:
+        """The reverse sweep is about to use these, in a custom VJP; `launch`: in the gradient of this one."""
         gradients = frozenset(gradients)
         if not gradients <= self._begun:
             self._begun |= gradients
         elif self.gradients_before is None:
             return
         if self.gradients_before is not None:
-            self.gradients_before.begin(self, self._with_duals(gradients))
+            touched = {} if launch is None else self._with_same_duals(touched_by(launch, gradients))
+            self.gradients_before.begin(self, self._with_duals(gradients), touched)
         else:
             use(self, gradients)
             claim(gradients, clear=self.clear_gradients)
             self._begin_duals_of(gradients)
 
-    def begin_sweep(self, gradients: Iterable[Buffer]) -> None:
-        """The reverse sweep is about to run, and uses these gradients: all of them begin at zero."""
+    def begin_sweep(self, gradients: Iterable[Buffer], results: Collection[Buffer] | None = None) -> None:
+        """The reverse sweep is about to run, and uses these gradients: all of them begin at zero. `results`: those of
+        them that anything else reads or writes, by default all.
+        """
         companions = self._with_duals(gradients)
         if self.gradients_before is not None:
-            self.gradients_before.begin_sweep(self, companions)
+            within = () if results is None else set(gradients).difference(results)
+            touched = self._with_same_duals(touched_gradients(self.events, within))
+            self.gradients_before.begin_sweep(self, companions, touched)
         else:
             for one in companions:
                 memory_of(one).clear()
@@ -850,6 +857,10 @@ class Journal(Recorder):
         if not self.derivative.has_tangents:
             return list(gradients)
         return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
+
+    def _with_same_duals(self, touched: Mapping[Buffer, IndexRegions]) -> Mapping[Buffer, IndexRegions]:
+        """The same elements of the duals of gradients."""
+        return {one: regions for gradient, regions in touched.items() for one in self._with_duals([gradient])}
 
     def _begin_duals_of(self, gradients: Iterable[Buffer]) -> None:
         """The duals of gradients that are results belong to the recording in whose tangents this one goes on."""

@@ -4,7 +4,7 @@ it, and what Python and custom VJPs did between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tinote.compiler.requests import Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
@@ -66,7 +66,7 @@ class Sweep:
         initialising_writes: bool,
         active: Collection[Buffer] = (),
         tangents: Mapping[Buffer, Buffer] | None = None,
-        begin: Callable[[Iterable[Buffer]], None] | None = None,
+        begin: BeginGradients | None = None,
     ) -> None:
         self._active = active
         self.begin = begin

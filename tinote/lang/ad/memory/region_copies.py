@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ class RegionCopies:
         self._blocks: set[Memory] = set()
         self._copies: list[tuple[Any, Any]] = []
         self.nbytes = 0
+
+    def __contains__(self, memory: Memory) -> bool:
+        """Whether all of a block was added."""
+        return memory in self._blocks
 
     def __len__(self) -> int:
         return len(self._copies)
@@ -82,11 +86,14 @@ class RegionCopies:
             made.add(buffer, region)
         return made
 
-    def put_back(self, since: int = 0) -> None:
-        """Give them what they held; by `since`, those that were added when there were so many copies."""
+    def put_back(self, since: int = 0, *, without: Collection[Memory] = ()) -> None:
+        """Give them what they held; by `since`, those that were added when there were so many copies. `without`:
+        blocks that stay as they are.
+        """
         # The last first: of a block that was added after elements of it, these had changed.
         for held, values in reversed(self._copies[since:]):
             if isinstance(held, Memory):
-                held.restore(values)
+                if held not in without:
+                    held.restore(values)
             else:
                 bring_back(held, values)

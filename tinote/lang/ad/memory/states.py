@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from threading import get_ident
 from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.memory.region_copies import RegionCopies
+from tinote.lang.ad.memory.values import store
 from tinote.lang.data.ndarrays import CopiedArray
 from tinote.lang.data.traced import constants
-from tinote.lang.index_regions import IndexRegion
+from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, uncovered, whole_region
 from tinote.lang.kernels.arguments import observed_arguments
 from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import claim, close_recording, give_back, own_duals, owner_of, use
 from tinote.lang.session.state import Recorder, is_viewed, memory_of, session
-from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.runtime.memory import Memory
 from tinote.runtime.owner import Owner, present_owner
 from tinote.runtime.seam import unwinding
 
+_ALL_OF_EACH: Mapping[Buffer, IndexRegions] = {}
 
-class CompanionsBefore(MemoryCopies):
+
+class CompanionsBefore(RegionCopies):
     """A block that leaves gradients and duals as they were: what is about to change is added, and what is to be
     computed begins at zero (`begin`). Those that others may write to unnoticed are there from the start.
     """
 
-    __slots__ = ("_begun", "_has_all_duals", "_kept", "_owners", "_recordings")
+    __slots__ = ("_begun", "_has_all_duals", "_kept", "_owners", "_partly", "_recordings")
 
     def __init__(self) -> None:
         super().__init__()
         self._begun: dict[Memory, Buffer] = {}
+        self._partly: dict[Buffer, IndexRegions] = {}
         self._kept: dict[Memory, Buffer] = {}
         self._has_all_duals = False
         self._owners: dict[Buffer, Owner] = {}
@@ -40,7 +44,7 @@ class CompanionsBefore(MemoryCopies):
         if session.has_views:
             for buffer in list(session.views):
                 if buffer.primal is not None and is_viewed(buffer):
-                    self.add(memory_of(buffer))
+                    self.add_blocks([memory_of(buffer)])
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -60,18 +64,35 @@ class CompanionsBefore(MemoryCopies):
     @property
     def begun(self) -> list[Buffer]:
         """What is being computed."""
-        return list(self._begun.values())
+        return [*self._begun.values(), *self._partly]
 
-    def begin(self, recording: Recorder, companions: Iterable[Buffer]) -> None:
-        """The recording is about to compute these gradients or duals, if it does not yet."""
+    def begin(
+        self, recording: Recorder, companions: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
+    ) -> None:
+        """The recording is about to compute these gradients or duals, if it does not yet. `touched`: the elements of
+        some, if no others of theirs are read or written.
+        """
         found = {memory: buffer for buffer in companions if (memory := memory_of(buffer)) not in self._begun}
         if not found:
             return
         use(recording, found.values())
         for buffer, owner in claim(found.values()).items():
             self._owners.setdefault(buffer, owner)
-        for memory in found:
-            self.add(memory)
+        for buffer in [one for one in found.values() if one in touched or one in self._partly]:
+            if buffer in touched:
+                del found[memory_of(buffer)]
+                begun = self._partly.setdefault(buffer, IndexRegions())
+                parts = [part for region in touched[buffer] for part in begun.cover(region)]
+            else:
+                whole, begun = whole_region(buffer), self._partly.pop(buffer)
+                parts = [] if whole is None else uncovered(whole, begun)
+                self._begun[memory_of(buffer)] = buffer
+            for part in parts:
+                self.add(buffer, part)
+                store(buffer, slices_of(part), 0.0)
+        fresh = [memory for memory in found if memory not in self._begun]
+        self.add_blocks(fresh)
+        for memory in fresh:
             memory.clear()
         self._begun.update(found)
 
@@ -93,28 +114,31 @@ class CompanionsBefore(MemoryCopies):
     def begin_anew(self) -> None:
         """Another run comes: what it computes begins at zero again."""
         self._begun.clear()
+        self._partly.clear()
         self._has_all_duals = False
 
-    def begin_sweep(self, recording: Recorder, companions: Iterable[Buffer]) -> None:
+    def begin_sweep(
+        self, recording: Recorder, companions: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
+    ) -> None:
         """The recording is about to sweep: gradients, and their duals, begin at zero, now these and others when it
-        uses them. The duals of fields hold tangents of the run.
+        uses them. The duals of fields hold tangents of the run. `touched`: as for `begin`.
         """
         self._begun = {memory: buffer for memory, buffer in self._begun.items() if _is_dual_of_field(buffer)}
-        self.begin(recording, companions)
+        self._partly.clear()
+        self.begin(recording, companions, touched)
 
     def keep(self, companions: Mapping[Buffer, Memory]) -> None:
         """These companions may change; other code may compute some of them in the meantime."""
         for buffer, memory in companions.items():
             if memory not in self:
-                self.add(memory)
+                self.add_blocks([memory])
                 self._kept[memory] = buffer
 
-    def put_back(self, only: Iterable[Memory] | None = None) -> None:
+    def put_back(self, since: int = 0, *, without: Collection[Memory] = ()) -> None:
         if self._kept:
             mine = present_owner()
-            others = {memory for memory, buffer in self._kept.items() if not mine.includes(owner_of(buffer))}
-            only = [memory for memory in (self if only is None else only) if memory not in others]
-        super().put_back(only)
+            without = {memory for memory, buffer in self._kept.items() if not mine.includes(owner_of(buffer))}
+        super().put_back(since, without=without)
 
 
 def _is_dual_of_field(companion: Buffer) -> bool:

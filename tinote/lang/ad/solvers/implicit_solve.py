@@ -25,7 +25,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
-from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep, Launched
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation, Rule, RunOperation
@@ -275,7 +275,7 @@ class _Correction:
         self._linear_transposed: Product | None = None
         self._recorded: _Recorded | None = None
         self._of: tuple[dict[Buffer, Span], TemporaryAdjoints] = {}, NO_ADJOINTS
-        self._use: Callable[[Iterable[Buffer]], None] = _nothing
+        self._use: BeginGradients = _nothing
 
     def values(self, inputs: Arrays) -> Arrays:
         """Those of the solution."""
@@ -385,7 +385,7 @@ class _Step(Computation):
         return found
 
 
-def _nothing(_: Iterable[Buffer]) -> None:
+def _nothing(_: Iterable[Buffer], __: Launched | None = None) -> None:
     pass
 
 
@@ -403,7 +403,7 @@ class _Recorded:
         result: Field,
         active: dict[Buffer, Span],
         temporaries: TemporaryAdjoints,
-        use: Callable[[Iterable[Buffer]], None],
+        use: BeginGradients,
     ) -> None:
         self._point = point
         self._result = result
@@ -417,7 +417,7 @@ class _Recorded:
             run()
         self.journal.lost_values()
         gradients = self.journal.companions | {point.grad.buffer, result.grad.buffer}
-        use(gradients)
+        use(gradients, None)
         #: the memory of the gradients that it adds to
         self.gradients = [memory_of(buffer) for buffer in gradients]
 

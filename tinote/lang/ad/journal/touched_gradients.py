@@ -1,0 +1,71 @@
+"""Which elements of large gradients a reverse sweep reads or writes: those of the elements that the launches touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.journal.custom_sweep import Launched
+from tinote.lang.ad.journal.events import Event, RecordedLaunch
+from tinote.lang.index_regions import IndexRegions, whole_region
+from tinote.lang.kernels.access_region import BufferRegions
+from tinote.lang.kernels.arguments import Arguments
+from tinote.lang.session.state import memory_of
+
+#: To copy, clear and give back so many bytes takes 5 µs, as long as to find out which elements two launches touch.
+_LARGE = 1 << 16
+
+
+def touched_gradients(events: Sequence[Event], gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
+    """The elements of these gradients that a sweep touches, of those that are large and of which that is known before
+    it runs.
+    """
+    large = large_gradients(gradients)
+    if not large:
+        return {}
+    found: dict[Buffer, IndexRegions] = {}
+    seen: set[int] = set()
+    for event in events:
+        if event.gradients is None:
+            if event.tells_gradients:
+                continue
+            return {}
+        touched = large.intersection(event.gradients)
+        if not touched:
+            continue
+        if not isinstance(event, RecordedLaunch):
+            large -= touched
+            continue
+        effects = event.arguments.effects(event.values)
+        if effects.number in seen:
+            continue
+        seen.add(effects.number)
+        regions = gradient_regions(event.arguments, event.values, touched)
+        large -= touched.difference([gradient for gradient, _ in regions])
+        for gradient, region in regions:
+            found.setdefault(gradient, IndexRegions()).add(region)
+    return {one: regions for one, regions in found.items() if one in large and whole_region(one) not in regions}
+
+
+def touched_by(launch: Launched, gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
+    """The same of the gradient of a single launch."""
+    large = large_gradients(gradients)
+    found: dict[Buffer, IndexRegions] = {}
+    for gradient, region in gradient_regions(*launch, large) if large else ():
+        found.setdefault(gradient, IndexRegions()).add(region)
+    return found
+
+
+def large_gradients(gradients: Iterable[Buffer]) -> set[Buffer]:
+    """Those of these gradients of which it pays to touch no more than is used."""
+    return {one for one in gradients if (memory := memory_of(one)).nbytes >= _LARGE and not memory.is_resident}
+
+
+def gradient_regions(arguments: Arguments, values: Sequence[Any], gradients: Iterable[Buffer]) -> BufferRegions:
+    """The elements of these gradients that the gradient of a launch touches; none of one of which it is not known."""
+    if any(buffer.primal is not None for buffer in arguments.accesses.loaded | arguments.accesses.written):
+        return ()
+    effects = arguments.effects(values)
+    touched = [(buffer.adjoint, region) for buffer, region in (*effects.live_in, *effects.written)]
+    return tuple([(gradient, region) for gradient, region in touched if gradient is not None and gradient in gradients])
