@@ -1,5 +1,5 @@
-"""A sentence for each stage: what the step did. A step of the pipeline says it in the first sentence of its module, any
-other stage in `about`.
+"""Explanations of stages, one sentence each. For a step of the pipeline it is the first sentence of its module, for any
+other stage its `about`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from tinote.compiler.inspect.stages import Stage
 
 
 def explanation(stage: Stage) -> str:
-    """What led to a stage, in a sentence; empty for a pass of LLVM's that is not described here."""
+    """The explanation of the step that led to a stage; empty for an LLVM pass without one."""
     if stage.kind is LLVM and stage.group:
         return _OF_LLVM.get(stage.name.partition(" ")[0], "")
     return stage.about or summary(stage.name)
 
 
 def summary(step: str) -> str:
-    """The first sentence of the module that defines a step of the pipeline; empty for what is no step."""
+    """The first sentence of the module that defines a step of the pipeline; empty for any other name."""
     function = getattr(pipeline, step, None) or getattr(derivative_steps, step, None)
     module = sys.modules.get(getattr(function, "__module__", ""))
     paragraph = " ".join(((module and module.__doc__) or "").partition("\n\n")[0].split())

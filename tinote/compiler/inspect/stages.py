@@ -1,13 +1,13 @@
-"""What the explorer shows: every stage of a kernel as lines of text, each of which knows the source it comes from.
+"""The stages of a kernel in the explorer: lines of text with their source locations.
 
     Python       the kernel's syntax tree, one node per line
     IR           what the front end emits, then the function after each step of the pipeline
     LLVM IR      as generated, and after LLVM's own passes
     assembly     of the host
 
-A kernel that runs as plain Python ends with that in place of LLVM IR and assembly.
+A kernel that runs as plain Python has that as its last stage in place of LLVM IR and assembly.
 
-Nothing here is computed before it is asked for: making the list of stages runs the pipeline once more, a stage's lines
+Everything is computed on demand: making the list of stages runs the pipeline once more, a stage's lines
 are printed when they are first read, and LLVM runs when one of its stages is read. Variables have one name through all
 IR stages, so that stages line up by variable.
 """
@@ -62,12 +62,13 @@ else:
 
 
 class StageLine(NamedTuple):
-    """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers
-    lines that are not its own.
+    """A line of a stage.
 
-    In a gradient, `primal` is the variable that the primal operation binds from which differentiation made this one, as
-    the stages write it, and `adjoint` says that the line computes or stores an adjoint and does not just compute a
-    primal value again. `op`: the operation of a line of IR.
+    `span`: its source location; `block`: whether it opens a region, so that `span` covers further lines.
+
+    In a gradient, `primal` is the result of the primal operation that this one was derived from, as the stages write
+    it, and `adjoint` says that the line computes or stores an adjoint and does not just recompute a primal value. `op`:
+    the operation of a line of IR.
     """
 
     text: str
@@ -93,13 +94,15 @@ class KernelSource(NamedTuple):
 
 
 class Stage:
-    """One stage. `about` is a sentence on what it shows; a step of the pipeline has it in the step's module. `group`
-    is the fixed point it belongs to, if any; `changed` is false when the lines are those of the stage before; `derived`
-    says that differentiation made its operations.
+    """One stage.
 
-    `function` is what an IR stage shows.
+    `about` is a sentence on what it shows; a step of the pipeline has it in the step's module. `group` is the fixed
+    point it belongs to, if any; `changed` is false if the lines equal those of the previous stage; `derived` says that
+    its operations are the result of differentiation.
 
-    `seconds` is what reaching the stage took: the step alone in the pipeline, everything from the text on for LLVM's
+    `function` is the function of an IR stage.
+
+    `seconds` is the time to reach the stage: the step alone in the pipeline, everything from the text on for LLVM's
     stages; `None` until `lines` is read. `operations` counts operations or instructions, likewise `None` until then.
     """
 
@@ -149,7 +152,7 @@ class Stage:
 
 
 class Target(NamedTuple):
-    """What LLVM compiles for, in its own words: `level` is that of its optimisation."""
+    """The target of LLVM, in its own terms; `level`: its optimisation level."""
 
     triple: str
     cpu: str
@@ -158,18 +161,18 @@ class Target(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What does the same to a file `kernel.ll` with LLVM's tools."""
+        """The equivalent command line of LLVM's tools for a file `kernel.ll`."""
         machine = f"-mtriple={self.triple} -mcpu={self.cpu} -mattr={self.features}"
         passes = f"opt -passes='default<O{self.level}>' {machine} kernel.ll -S -o optimised.ll"
         return f"{passes}\nllc -O{self.level} -relocation-model=pic {machine} optimised.ll -o kernel.s"
 
 
 class Stages(NamedTuple):
-    """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
-    `judge` runs LLVM and tells which loops are vectorised; None where no machine code is made. `passes` runs it pass by
-    pass and gives a stage for each; None where there are none, or where they are among the stages. `target`: what LLVM
-    compiles for, and how. `config`: the options that it was compiled under. `remarks`: what the steps of the pipeline
-    say of what they decided.
+    """The stages of a kernel or of its gradient. `sources`: its text, then those of the device functions that it
+    inlines. `judge` runs LLVM and returns the verdicts on loops; None if there is no machine code. `passes` runs it
+    pass by pass and returns a stage for each; None if there are none, or if they are already among the stages.
+    `target`: the target of LLVM and its options. `config`: the options of the compilation. `remarks`: the decisions
+    reported by the steps of the pipeline.
     """
 
     name: str
@@ -184,7 +187,7 @@ class Stages(NamedTuple):
 
     @property
     def passes_at(self) -> int:
-        """The number of the first of LLVM's own passes, also while they are not among the stages."""
+        """The index of the first of LLVM's own passes, even while they are not among the stages."""
         return next(n for n, stage in enumerate(self.stages) if stage.kind is LLVM) + 1
 
     def with_passes(self) -> Stages:
@@ -197,8 +200,8 @@ class Stages(NamedTuple):
 
     @property
     def last(self) -> Function | None:
-        """The function that machine code is made from, before its loops were brought into lanes: iterations stand by
-        themselves, and updates are what they were.
+        """The function from which machine code is generated, before vectorisation: iterations are separate, and updates
+        unchanged.
         """
         steps = [stage for stage in self.stages if stage.function is not None]
         before = (stage.function for stage, after in pairwise(steps) if after.name == VECTORISATION.name)
@@ -206,20 +209,20 @@ class Stages(NamedTuple):
 
     @property
     def differentiated(self) -> Function | None:
-        """The function that a gradient is one of, in the form in which it is differentiated."""
+        """The primal function of a gradient, in the form that is differentiated."""
         steps = [stage for stage in self.stages if stage.function is not None]
         return next((stage.function for stage, after in pairwise(steps) if after.derived), None)
 
     @property
     def unlowered(self) -> Function | None:
-        """The last form before lowering, which is the last of all where nothing is lowered."""
+        """The last form before lowering, or the very last one where nothing is lowered."""
         steps = [stage for stage in self.stages if stage.function is not None]
         lowering = (stage.function for stage, after in pairwise(steps) if after.name == LOWERING[0].name)
         return next(lowering, self.last)
 
     @property
     def first_shown(self) -> int:
-        """The number of the stage to open with: differentiation, or else the first step that changed something."""
+        """The index of the stage to open with: differentiation, or else the first step that changed something."""
         steps = [n for n, stage in enumerate(self.stages) if stage.kind is IR and stage.changed]
         for n in steps:
             if self.stages[n].derived:
@@ -228,7 +231,7 @@ class Stages(NamedTuple):
 
 
 def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stages:
-    """The stages of one kernel, or of its gradient. Runs the pipeline; raises what compiling raises."""
+    """The stages of one kernel, or of its gradient. Runs the pipeline; raises the errors of compilation."""
     version = kernel if isinstance(kernel, Version) else version_of(kernel)
     source, first, config = version.source, version.function, version.config
     snapshots: list[Snapshot] = []
@@ -248,13 +251,13 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
 
 
 def python_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
-    """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force."""
+    """The plain Python of the kernel under `ti.init(arch=ti.python)`."""
     steps, config = python_steps_for(GRADIENT if gradient else PRIMAL), specialisation.config
     return generated_stage(run_pipeline(specialisation.lowered.function, steps, config)[0], config)
 
 
 def wgsl_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
-    """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force. Raises `KernelTargetError`."""
+    """The WGSL of the kernel under `ti.init(arch=ti.gpu)`. Raises `KernelTargetError`."""
     return wgsl_stage(specialisation.gpu_function(GRADIENT if gradient else PRIMAL), specialisation.config)
 
 
@@ -266,7 +269,7 @@ def has_gradient(specialisation: Specialisation) -> bool:
 def _sources(version: Version) -> tuple[KernelSource, ...]:
     used = {(span.file, span.line) for op in walk(version.function.region) for span in op.loc.chain()}
     texts = [_source_text(s) for s in (version.source, *version.functions)]
-    # A device function that is only captured leaves nothing to point at.
+    # A device function that is captured but not called has no lines.
     return tuple(
         t for n, t in enumerate(texts) if not n or any((t.file, t.first_line + k) in used for k in range(len(t.lines)))
     )
@@ -283,7 +286,7 @@ def _source_text(source: FunctionSource) -> KernelSource:
 
 
 def python_stage(tree: ast.AST, file: str) -> Stage:
-    """The syntax tree: a line for every node but names and constants, with the text it stands for."""
+    """The syntax tree: a line for every node except names and constants, with its text."""
     lines = _tree_lines(tree, file)
     about = "The kernel as Python parsed it, a line for each node of its syntax tree."
     return Stage("syntax tree", SYNTAX_TREE, lambda: lines, about=about, seconds=0.0, operations=len(lines))
@@ -313,7 +316,7 @@ _BODIES = ("body", "orelse")
 
 
 def _gist(node: ast.AST) -> str:
-    """What a node stands for, on one line."""
+    """The source text of a node, on one line."""
     if isinstance(node, ast.FunctionDef):
         return f"{node.name}({ast.unparse(node.args)})"
     if isinstance(node, ast.For):
@@ -336,7 +339,7 @@ def _span(node: ast.AST, file: str) -> Span:
 
 
 def ir_stages(first: Function, snapshots: Sequence[Snapshot], front_end_seconds: float | None = None) -> list[Stage]:
-    """What the front end emitted, and the function after every step, also those that changed nothing."""
+    """The front end's function, and the function after every step, including those that changed nothing."""
     namer = _Namer([first, *(s.after for s in snapshots if s.after is not s.before)])
     about = "The kernel translated into typed IR, operation by operation, before anything is simplified."
     found = [_ir_stage("front end", "", first, namer, front_end_seconds or 0.0, True, about)]
@@ -368,7 +371,7 @@ def _ir_stage(
 
 
 class _Namer:
-    """Prints functions with the same names for the same variables, whichever is printed first."""
+    """Prints functions with the same names for the same variables, in any order of printing."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self._waiting = list(functions)
@@ -408,7 +411,7 @@ class _Namer:
 
 
 def _known_by(op: Op) -> Var | None:
-    """The variable that identifies an operation: the first that it binds, or the index of a loop that binds none."""
+    """The variable that identifies an operation: its first result, or the index of a loop without results."""
     if op.outs:
         return op.outs[0]
     return op.regions[0].params[0] if op.regions and op.regions[0].params else None
@@ -418,7 +421,7 @@ def _known_by(op: Op) -> Var | None:
 
 
 def generated_stage(fn: Function, config: Config) -> Stage:
-    """What `ti.init(arch=ti.python)` runs."""
+    """The Python code for `ti.init(arch=ti.python)`."""
 
     def lines() -> list[StageLine]:
         module = python_launch.generated(fn, config)
@@ -432,7 +435,7 @@ def generated_stage(fn: Function, config: Config) -> Stage:
 
 
 def wgsl_stage(fn: Function, config: Config) -> Stage:
-    """What `ti.init(arch=ti.gpu)` runs: on the session's device, or on one that has f64 and nothing else."""
+    """The WGSL for `ti.init(arch=ti.gpu)`: on the session's device, or on one with f64 as its only feature."""
 
     def lines() -> list[StageLine]:
         shader = gpu_launch.generate(fn, gpu_launch.features_of(config))
@@ -483,12 +486,12 @@ def _pass_stage(ran: RanPass) -> Stage:
 
 
 def _stage_lines(lines: Sequence[Located]) -> list[StageLine]:
-    """Lines of LLVM as lines of a stage; what is not indented opens a function."""
+    """Lines of LLVM as lines of a stage; a line without indentation opens a function."""
     return [StageLine(text, span, text[:1] not in " \t") for text, span in lines]
 
 
 class _Native:
-    """The text that is compiled, with line tables."""
+    """The compiled LLVM text, with line tables."""
 
     def __init__(self, fn: Function, config: Config, remarks: Sequence[Remark]) -> None:
         self._fn = fn
@@ -500,7 +503,7 @@ class _Native:
         return self._config.opt_level
 
     def judge(self) -> list[LoopVerdict]:
-        """Which loops are vectorised, and why not the rest."""
+        """The verdicts on loops: which are vectorised, and why others are not."""
         return judge_loops((*self._remarks, *jit.remarks(self.text, self.level)), self._fn)
 
     def passes(self) -> list[Stage]:
@@ -508,7 +511,7 @@ class _Native:
         return [_pass_stage(ran) for ran in llvm_passes.passes(self.text, self.level)]
 
     def target(self) -> Target:
-        """What the text is compiled for."""
+        """The target of the text."""
         host = jit.host()
         return Target(host.triple, host.cpu, host.features, self.level)
 
