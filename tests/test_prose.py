@@ -58,7 +58,6 @@ RENAMED = {
 NOT_YET = {
     "tinote/lang/ad/functional/",
     "tinote/lang/ad/journal/",
-    "tinote/lang/capture/",
 }
 
 

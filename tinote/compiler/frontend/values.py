@@ -2,7 +2,8 @@
 
 An expression evaluates to any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of
 values) are compile-time values and stand for themselves; the classes here represent run-time values, places that can be
-written, and iteration domains. `Any` in a signature means such a value."""
+written, and iteration domains. `Any` in a signature means such a value.
+"""
 
 from __future__ import annotations
 

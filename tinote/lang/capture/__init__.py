@@ -1,1 +1,1 @@
-"""Captured steps: what a function does to memory as data, which runs again without Python."""
+"""Captured steps: a function's effects on memory as a program that is replayed without Python."""

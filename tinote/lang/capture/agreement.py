@@ -1,9 +1,9 @@
-"""Whether a replay has left what its function has left: bit for bit.
+"""Compares the effects of a replay with those of its function, bit for bit.
 
 The same launches in the same order leave the same bits, on a GPU as on one thread, except where invocations add up
-floats (`GpuCode.adds_in_any_order`): they come in whichever order the device has them, and sums round accordingly, also
-those of two calls of the function itself. There, and only there, floats need to agree in half of their digits, compared
-with the largest of the same field; all else is compared bit for bit as ever.
+floats (`GpuCode.adds_in_any_order`): the device adds them in an unspecified order, so sums may round differently, even
+in two calls of the function itself. Only there floats need to agree in just half of their digits, compared with the
+largest of the same field; everything else is compared bit for bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tinote.runtime.memory import Memory
 
 
 class Agreement:
-    """Compares what launches of these codes have left in memory that holds these fields."""
+    """Compares the memory of these fields after launches of these codes."""
 
     def __init__(self, codes: Sequence[Any], fields: Iterable[Field]) -> None:
         self._fields = list(fields)
@@ -44,7 +44,7 @@ class Agreement:
         return isinstance(a, float) == isinstance(b, float) and bool(a == b)
 
     def of_memory(self, memory: Memory, a: Any, b: Any) -> bool:
-        """Whether the bytes that were in a block, in either case, agree."""
+        """Whether the bytes of a block agree in both cases."""
         if a == b:
             return True
         if not self._rounds or len(a) != len(b):

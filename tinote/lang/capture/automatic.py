@@ -1,16 +1,16 @@
-"""A step that is called again and again, such as that of a live view: captured unasked, and replayed where that does
-what calling it does.
+"""Automatic capture of a step that is called repeatedly, such as that of a live view; it is replayed where that has the
+same effects as a call.
 
-Nobody has said here what the step may do, cells of a notebook run beside it, and nothing may be run for a trial. So
-each call counts, and is made once:
+The user has not requested the capture, cells of a notebook run between calls, and no call may be made only for
+validation. So each call counts, and is made once:
 
 - The function is read (`dependencies.py`), and its first calls are watched: what it calls, and what changes
-  in Python. A step that does anything but to change memory and numbers runs as a function for good.
-- Further calls are recorded while they run (`recording.Following`). Sides of conditions are learnt as calls take them.
-- A path is proved by calls that take it: beforehand memory is copied, afterwards the plan is replayed on the copies,
-  and must leave what the function has left, bit for bit.
-- From then on it is replayed, as long as nothing has changed that it depends on. Where something has, the function runs
-  again, and is captured anew; a number in Python that has changed becomes a variable of the new program.
+  in Python. A step with effects other than on memory and numbers always runs as a function.
+- Further calls are recorded while they run (`recording.Following`). Branches are added as calls take them.
+- A path is validated by calls that take it: memory is copied before, afterwards the plan is replayed on the copies, and
+must leave the same memory as the function, bit for bit.
+- From then on it is replayed, as long as its dependencies are unchanged. If one changes, the function runs again, and
+is captured anew; a number in Python that has changed becomes a variable of the new program.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from tinote.runtime.seam import seam
 from tinote.source import NOWHERE, Span
 
 LONGEST_STEP = 0.02
-"""A step that takes longer, in seconds, is not captured: a replay would save next to nothing of it, and to prove it
-takes several times as long.
+"""A step that takes longer, in seconds, is not captured: a replay would save almost nothing, and its validation takes
+several times as long.
 """
 
 LARGEST_STATE = 256 << 20
-"""The most bytes of memory that are copied to prove a step."""
+"""The most bytes of memory that are copied to validate a step."""
 
 _CANNOT = "this cannot be captured: "
-#: How often a path is proved before it is replayed.
+#: Number of validations of a path before it is replayed.
 _PROOFS = 2
-#: How often a call may do something unexpected before the step runs as a function for good.
+#: Number of unexpected calls after which the step always runs as a function.
 _STRIKES = 3
-#: How often calls may be watched, or recorded, without anything new.
+#: Number of calls that are watched, or recorded, without new findings.
 _PATIENCE = 8
 _MOST_PATHS = 64
-#: How many calls run as the function after a program has gone out of date: the more often, the more; and after how many
-#: replays that is forgotten.
+#: Number of calls that run as the function after a program has become stale, which grows each time; and the number of
+#: replays that resets it.
 _FIRST_WAIT, _LONGEST_WAIT, _LONG_LIFE = 16, 4096, 1000
 
 _EXACT = 1 << 53
@@ -67,7 +67,7 @@ _WORDS = (-(1 << 63), (1 << 63) - 1)
 
 
 class AutomaticCapture:
-    """Calling it is to call `function()`, of which the result is not wanted."""
+    """A call has the effects of `function()`; the result is discarded."""
 
     def __init__(self, function: Callable[[], object]) -> None:
         self._function = function
@@ -75,7 +75,7 @@ class AutomaticCapture:
         self._dependencies: Dependencies | None = None
         self._learning: _Learning | None = None
         self._live: _Live | None = None
-        #: by where they are: numbers in Python that have changed, and those that cannot be variables
+        #: by place: numbers in Python that have changed, and those that cannot be variables
         self._variables: set[tuple[int, Any]] = set()
         self._constants: set[tuple[int, Any]] = set()
         self._expected: list[Dependencies] = []
@@ -98,20 +98,20 @@ class AutomaticCapture:
 
     @property
     def moves_memory_alone(self) -> bool:
-        """Whether the next call will be a replay that changes no number in Python, as far as is known before."""
+        """Whether the next call is expected to be a replay that changes no number in Python."""
         return self._live is not None and not self._live.changes_numbers
 
     def expect_changes(self, function: Callable[..., object]) -> None:
         """`function` is called between calls: the numbers in Python that it assigns are variables from the start."""
         dependencies = Dependencies()
-        with contextlib.suppress(CaptureError):  # whatever else it does, it does
+        with contextlib.suppress(CaptureError):  # its other effects are real
             dependencies.scan(function)
         self._variables |= dependencies.assigned.keys()
         self._expected.append(dependencies)  # which keeps alive what holds them
 
     def renew(self) -> None:
-        """Before the next call, see whether anything has changed: after this, things are taken to remain as they are
-        until a call runs as the function.
+        """Check the dependencies before the next call. Afterwards they are assumed to be unchanged until a call runs as
+        the function.
         """
         self._is_checked = False
         if self._live is not None:
@@ -159,7 +159,7 @@ class AutomaticCapture:
         )
 
     def _start_anew(self, dependencies: Dependencies) -> None:
-        """Something has changed between two calls."""
+        """Start again after a change between two calls."""
         live = self._live
         if live is not None:
             live.count_calls()
@@ -172,7 +172,7 @@ class AutomaticCapture:
         self._watched = 0
 
     def _refuse(self, error: CaptureError) -> None:
-        """The step runs as a function, unless a number that was made a variable is why."""
+        """Run the step as a function from now on, unless the reason is a number that was made a variable."""
         if self._variables:
             self._constants |= self._variables
             self._variables.clear()
@@ -182,7 +182,7 @@ class AutomaticCapture:
         self._live = self._learning = None
 
     def _strike(self, error: CaptureError) -> None:
-        """A call has done something that others have not; or somebody else has, meanwhile."""
+        """Count a call with unexpected effects, of its own or of concurrent code."""
         self._strikes += 1
         if self._strikes == _STRIKES:
             self._refuse(error)
@@ -270,7 +270,7 @@ class AutomaticCapture:
 
 
 def _notes(error: CaptureError) -> None:
-    """The call counts, whatever it does."""
+    """Record a call that counts."""
 
 
 def _changes(what: str, function: Any) -> CaptureError:
@@ -287,11 +287,11 @@ class _Refused(Exception):
 
 
 class _Unexpected(_Refused):
-    """Nor this time; perhaps another time."""
+    """The step cannot be captured by this call, but perhaps by another one."""
 
 
 class _Learning:
-    """What recorded calls have shown so far. `idle`: how many of them in a row have brought nothing new."""
+    """The findings of recorded calls so far. `idle`: the number of calls in a row without anything new."""
 
     def __init__(self, function: Callable[[], object], dependencies: Dependencies) -> None:
         self.idle = 0
@@ -303,7 +303,7 @@ class _Learning:
         self._kinds: str | None = None
         self._proofs: dict[Path, int] = {}
         self._calls: dict[Path, list[tuple[Any, int]]] = {}
-        #: by the identity of a step, what the variables are before it
+        #: by the identity of a step, the variables before it
         self._marks: dict[int, tuple[ops.Operand, ...]] = {}
         #: copies of the session's blocks, and the plan on them
         self._copies: list[Memory | None] = []
@@ -313,7 +313,7 @@ class _Learning:
         return self._proofs.get(path, 0) >= _PROOFS
 
     def call(self) -> bool:
-        """Call the function; whether anything is new. Raises `_Refused`, after the call."""
+        """Call the function. Returns whether anything is new. Raises `_Refused`, after the call."""
         tables, plan, variables = self._tables, self._plan, self._variables
         try:
             values = [holder[key] for holder, key in variables]
@@ -351,7 +351,7 @@ class _Learning:
         return is_new
 
     def _call(self, recording: Following, values: list[Any]) -> tuple[tuple[int, ops.Operand], ...]:
-        """Call the function with traced numbers in its variables; gives what became of these."""
+        """Call the function with traced numbers in its variables; returns their new values."""
         inputs = [recording.register(kind_of(value)) for value in values]
         given = [recording.number(register, value) for register, value in zip(inputs, values, strict=True)]
         for (holder, key), number in zip(self._variables, given, strict=True):
@@ -424,10 +424,10 @@ class _Learning:
                 raise recording.refused
         return path, is_new
 
-    # ---- proving
+    # ---- validation
 
     def _copy(self) -> None:
-        """Copy what the plan uses of the session's memory."""
+        """Copy the session's memory that the plan uses."""
         memories = self._tables.memories
         for k in range(len(self._copies), len(memories)):
             memory = memories[k]
@@ -437,7 +437,10 @@ class _Learning:
                 copy.view()[:] = memory.view()
 
     def _prove(self, path: Path, values: list[Any], launches: int) -> None:
-        """Replay the plan on the copies from before the call. Raises `_Unexpected` if that does something else."""
+        """Validate the plan: replay it on the copies from before the call.
+
+        Raises `_Unexpected` if the effects differ.
+        """
         plan, tables = self._plan, self._tables
         if self._trial is None:
             self._trial = prepared(plan, tables.natives, self._copies, 1)
@@ -470,7 +473,7 @@ class _Learning:
         self._proofs[path] += 1
 
     def live(self) -> _Live | None:
-        """The program, as soon as any of its paths may be taken. Raises `_Refused`."""
+        """The program, as soon as one of its paths may be taken. Raises `_Refused`."""
         if not any(self._is_ready(path) for path in self._proofs):
             return None
         try:
@@ -482,7 +485,7 @@ class _Learning:
         return _Live(self._function, *known, self._calls, self._marks)
 
     def why_idle(self) -> CaptureError:
-        """Calls take a path that is proved, and cannot be replayed."""
+        """Why calls are not replayed although their path is validated."""
         for path in self._plan.root.all():
             if path.branch is not None and len(path.sides) == 1:
                 what = "this depends on numbers in fields, and one side of it was not met"
@@ -491,7 +494,7 @@ class _Learning:
 
 
 class _Live(Captured):
-    """A program that is replayed, as far as its paths are proved."""
+    """A program that is replayed on its validated paths."""
 
     def __init__(
         self,
@@ -517,7 +520,7 @@ class _Live(Captured):
         return any(end.updates for end in self.prepared.ends)
 
     def replay(self) -> bool:
-        """Replay it; gives whether it did. Else nothing was done."""
+        """Replay it. Returns whether it ran; if not, there were no effects."""
         try:
             for holder, key, kind, _, _ in self._globals:
                 if type(holder[key]) is not (float if kind == "f" else int):
@@ -538,13 +541,13 @@ class _Live(Captured):
         return True
 
     def _leave(self, step: ops.Operation | None) -> None:
-        """A step has failed: variables are what they were before it."""
+        """Restore the variables after a failed step."""
         number = self.prepared.number
         for (holder, key), operand in zip(self._variables, self._marks.get(id(step), ()), strict=False):
             holder[key] = number(operand)
 
     def count_calls(self) -> None:
-        """Let the kernels know how often they were launched."""
+        """Count the launches of the kernels."""
         for reached, count in enumerate(self._counts):
             if count:
                 for instance, calls in self._calls[reached]:
@@ -560,8 +563,8 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def _may_overflow(plan: Program) -> Span | None:
-    """Where a replay may stop at an integer that Python would go on with: one of more than 64 bits, or one that is no
-    f64. What is computed of inputs alone is tried before the first step of each replay.
+    """Where a replay may fail at an integer that Python can represent: one of more than 64 bits, or one that is not
+    exact as an f64. Arithmetic on inputs alone is tried before the first step of each replay.
     """
 
     def of_path(path: Path, known: dict[int, tuple[int, int] | None]) -> Span | None:
@@ -589,9 +592,7 @@ def _range_of(name: str) -> tuple[int, int]:
 
 
 def _computed(step: ops.Compute, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
-    """Whether the operation has a result for all operands, and the range of it; None for what depends on inputs
-    alone.
-    """
+    """Whether the operation has a result for all operands, and its range; None for results of inputs alone."""
     ranges = [
         ((one.bits, one.bits) if isinstance(one, ops.Constant) else known.get(one.number)) for one in step.operands
     ]

@@ -1,4 +1,4 @@
-"""What is replayed: a plan in this process's memory, with what it takes and gives in Python."""
+"""A captured program: a plan in this process's memory, with its inputs and results in Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tinote.program import operations as ops
 from tinote.program.program import Path, Program
 from tinote.source import caller
 
-#: What of the arguments are numbers, which may have other values at each call.
+#: The arguments that are numbers, which may differ at each call.
 NUMBERS = (bool, int, float)
 
 
@@ -31,7 +31,7 @@ def named_variable(holder: Any, key: Any) -> str:
 
 
 class Captured:
-    """A program for one kind of arguments. `ready`: which of its paths may be taken; by default all."""
+    """A program for one kind of arguments. `ready`: the paths that may be taken; by default all."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Captured:
         self.guards = guards
         self._function = function
         self._variables = variables
-        self._given = given  # those that are no numbers stay alive with it
+        self._given = given  # arguments other than numbers stay alive with it
         self._types = tuple([type(value) for value in given])
         self._statics = [(k, value) for k, value in enumerate(given) if not isinstance(value, NUMBERS)]
         self.assigned = [named_variable(*one) for one in variables]
@@ -69,15 +69,15 @@ class Captured:
         self._ends = [None if _is_nothing(end) else end for end in ready.ends]
 
     def takes(self, args: tuple[Any, ...]) -> bool:
-        """Whether it is for these arguments."""
+        """Whether the program is for these arguments."""
         if tuple(map(type, args)) != self._types:
             return False
         return not self._statics or all(args[k] is value for k, value in self._statics)
 
     @property
     def inputs(self) -> list[tuple[Any, str, Any]]:
-        """The plan's inputs, arguments first: a key, which that of another program has that is the same number, a name,
-        and the value, of arguments that which they were given first.
+        """The plan's inputs, arguments first: a key, which is equal for the same number in another program, a name, and
+        the value; for arguments, the first one given.
         """
         names = inspect.signature(self._function).parameters
         given = [(name, value) for name, value in zip(names, self._given, strict=False) if isinstance(value, NUMBERS)]
@@ -92,7 +92,7 @@ class Captured:
 
     @property
     def argument_count(self) -> int:
-        """How many of the inputs are arguments."""
+        """The number of inputs that are arguments."""
         return len(self.plan.inputs) - len(self._variables)
 
     @property
@@ -101,11 +101,11 @@ class Captured:
         return self.guards.instances
 
     def is_usable(self) -> bool:
-        """Whether nothing has changed that it depends on. (Where something has, `refuse_if_stale` says what.)"""
+        """Whether its dependencies are unchanged. (Otherwise, `refuse_if_stale` says which one changed.)"""
         return self.guards.hold()
 
     def refuse_if_stale(self) -> None:
-        """Raise `CaptureError` for what has changed since the capture."""
+        """Raise `CaptureError` for a dependency that has changed since the capture."""
         what = self.guards.broken()
         if what is not None:
             name = getattr(self._function, "__qualname__", "the step")
@@ -118,17 +118,21 @@ class Captured:
         return self.finish(self.go())
 
     def finish(self, reached: int) -> Any:
-        """What Python has of a replay that reached this end: its result, and numbers that the step assigns."""
+        """The effects in Python of a replay that reached this end: its result, and the numbers that the step
+        assigns."""
         end = self._ends[reached]
         return None if end is None else self._finish(end)
 
     def start(self, args: Sequence[Any]) -> int:
-        """Run the instructions; gives the number of the end that was reached, or `NOWHERE_READY`."""
+        """Run the instructions; returns the number of the end that was reached, or `NOWHERE_READY`."""
         self.take(args)
         return self.go()
 
     def take(self, args: Sequence[Any]) -> None:
-        """Its inputs are these, and the variables as they are now. Raises `CaptureError` for numbers of other kinds."""
+        """Set the inputs: these arguments, and the present values of variables.
+
+        Raises `CaptureError` for numbers of other kinds.
+        """
         try:
             for k, number, cells in self._inputs:
                 cells[number] = args[k]
@@ -142,7 +146,10 @@ class Captured:
             raise CaptureError("a captured step has integers of 64 bits", caller()) from None
 
     def go(self) -> int:
-        """Run the instructions with these inputs. What has drawn random numbers counts, also where the rest fails."""
+        """Run the instructions with these inputs.
+
+        Launches that drew random numbers count, even if a later one fails.
+        """
         prepared = self.prepared
         if not self._draws:
             return prepared.run()

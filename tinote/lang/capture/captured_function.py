@@ -1,4 +1,4 @@
-"""`ti.capture`: a function that runs kernels, as a program that runs again without Python.
+"""`ti.capture`: records a function that launches kernels as a program that is replayed without Python.
 
     @ti.capture
     def substep(dt):
@@ -9,10 +9,10 @@
     substep(1e-3)
 
 The first call runs the function under a listener (`recording.py`), both sides of each condition on numbers that it
-reads (`explore.py`), and makes a program of what it hears (`tinote/program/`). That is proved (`trial.py`): function
+reads (`explore.py`), and makes a program of the recording (`tinote/program/`). It is validated (`trial.py`): function
 and replay run from the same states, for several values of the arguments, and all memory must agree bit for bit. Later
-calls replay it natively (`captured.py`, `prepare.py`), as long as what the function looked up has not changed
-(`dependencies.py`).
+calls replay it natively (`captured.py`, `prepare.py`), as long as the names that the function looked up have not
+changed (`dependencies.py`).
 """
 
 from __future__ import annotations
@@ -149,9 +149,9 @@ class CapturedFunction:
         self._look(function)
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
-        #: by the kind of arguments, why there is no program on a GPU, in which generation of the session
+        #: by the kind of arguments, why there is no program on a GPU, with the session's generation
         self._unproved: dict[Any, tuple[CaptureError, int]] = {}
-        #: what it is under a tape, for each kind of arguments; kept here by `lang/ad/journal/captured_steps.py`
+        #: its form under a tape, for each kind of arguments; stored here by `lang/ad/journal/captured_steps.py`
         self.under_tapes: dict[Any, Any] = {}
         self.last_under_tape: Any = None
         self.how_under_tapes = StepCapture("learning")
@@ -218,19 +218,19 @@ class CapturedFunction:
             self._lock.release()
 
     def _look(self, function: Any) -> None:
-        """See what the function is called with."""
+        """Inspect the function's parameters."""
         self._looked = _code_of(function)
         self._signature = inspect.signature(function)
-        #: what its last arguments are where they are left out; None if it takes others than by position
+        #: the defaults of its last arguments; None if it takes others than by position
         self._defaults = _defaults_of(self._signature)
 
     def _look_again(self) -> None:
-        """It may have got other code since, or other defaults."""
+        """Inspect it again: its code or its defaults may have changed."""
         if not all(map(is_, _code_of(self.__tinote_step__), self._looked)):
             self._look(self.__tinote_step__)
 
     def _filled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with those that are left out."""
+        """The arguments, with defaults for those left out."""
         self._look_again()
         missing = len(self._signature.parameters) - len(args)
         defaults = self._defaults or ()
@@ -263,7 +263,7 @@ class CapturedFunction:
             return known
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The arguments in their order, and what of them one program is for. Raises `CaptureError`."""
+        """The arguments in their order, and their kinds, which identify a program. Raises `CaptureError`."""
         self._look_again()
         if self._defaults is not None and not kwargs and len(args) == len(self._signature.parameters):
             found = tuple([_plain(value) for value in args])
@@ -281,7 +281,7 @@ class CapturedFunction:
         return self._names
 
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Captured, tuple[Any, ...]]:
-        """The program for these arguments, and they as it takes them."""
+        """The program for these arguments, and the arguments in the form that it takes."""
         given, key = self.given(args, kwargs)
         known = self._known.get(key)
         if known is None:
@@ -363,7 +363,7 @@ def _captured_there(
 
 
 def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:
-    """What the last arguments of a function are by themselves; None if it takes others than by position."""
+    """The defaults of a function's last arguments; None if it takes others than by position."""
     parameters = signature.parameters.values()
     if any(one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters):
         return None
@@ -376,7 +376,7 @@ def _code_of(function: Any) -> tuple[Any, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """One of NumPy's numbers as Python's, if it has its arithmetic."""
+    """A NumPy scalar as a Python number, if their arithmetic agrees."""
     if not isinstance(value, np.generic):
         return value
     if type(value) in (np.float64, np.int64):
@@ -390,7 +390,7 @@ def _plain(value: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """What of an argument one program is for."""
+    """The kind of an argument, which identifies a program."""
     if isinstance(value, NUMBERS):
         return type(value.value if type(value) is Traced else value)
     if isinstance(value, np.ndarray | list | dict | set):

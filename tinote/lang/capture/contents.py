@@ -1,9 +1,9 @@
-"""What objects hold that may change, as far as that is known.
+"""The mutable contents of objects, as far as they are known.
 
-Of an object of the user's a captured step depends on what it holds, which is compared before each replay. That is known
-of constants, of Python's containers, of NumPy's arrays, of what belongs to this package, and, with the attributes that
-the step reads, of functions, classes, modules and objects whose classes are written in Python. What is not listed here
-might hold anything, and a step that uses it is not captured.
+A captured step depends on the contents of user objects, which are compared before each replay. They are known for
+constants, Python containers, NumPy arrays, objects of this package, and, for the attributes that the step reads, for
+functions, classes, modules and objects whose classes are written in Python. Any other object might hold anything, and a
+step that uses it is not captured.
 """
 
 from __future__ import annotations
@@ -31,45 +31,45 @@ from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct
 
-#: the contents of what never changes
+#: the contents of immutable objects
 FIXED = object()
-#: Modules whose functions do something else than to change memory.
+#: Modules whose functions have effects other than on memory.
 SHOWS = ("tinote.viz", "tinote.tools", "tinote.ui", "tinote.magics", "tinote.lang.session.profiler")
-#: What Python code changes in place.
+#: Types that Python code mutates in place.
 CONTAINERS = (list, dict, set, deque, np.ndarray)
 
-#: Types of which no object ever changes.
+#: Types whose objects never change.
 _CONSTANT = frozenset({
     type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type(NotImplemented), types.CodeType,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
     types.ClassMethodDescriptorType, types.GenericAlias, types.UnionType, np.ufunc, re.Pattern, property, staticmethod,
     classmethod, functools.cached_property,
 })  # fmt: skip
-#: Types of objects that hold others, always the same.
+#: Types of immutable containers.
 _FIXED_KINDS = {
     tuple, frozenset, slice, functools.partial, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType,
 }  # fmt: skip
-#: Classes with objects that hold others, the special ones first.
+#: Classes of containers, the special ones first.
 _HOLDING = (
     OrderedDict, defaultdict, Counter, dict, list, deque, set, tuple, frozenset, int, float, complex, str, bytes,
 )  # fmt: skip
-#: Classes that add nothing to an object that changes, or nothing but attributes.
+#: Classes that add no mutable contents to an object, or only attributes.
 _PLAIN = frozenset({
     object, abc.ABC, typing.Generic, typing.Protocol, enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag,
     enum.ReprEnum, types.SimpleNamespace,
 })  # fmt: skip
-#: The same, and constants, of modules that need not be there.
+#: Such classes, and constants, of modules that need not be installed.
 _PLAIN_NAMES = {("argparse", "Namespace"), ("argparse", "_AttributeHolder")}
 _CONSTANT_NAMES = {
     ("enum", "property"), ("fractions", "Fraction"), ("datetime", "timedelta"), ("numpy", "_ArrayFunctionDispatcher"),
 }  # fmt: skip
-#: What Python keeps in each class.
+#: Attributes that Python sets in each class.
 _OF_CLASSES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__", "__abstractmethods__",
     "_abc_impl", "__parameters__", "__orig_bases__", "__dataclass_fields__", "__dataclass_params__",
 }  # fmt: skip
 
-#: The methods that Python calls by itself.
+#: The methods that Python calls implicitly.
 _SPECIAL = {
     name
     for kind in (int, float, complex, str, bytes, list, dict, set, frozenset, tuple, type, object, types.GeneratorType,
@@ -83,12 +83,12 @@ _SPECIAL = {
     "__subclasscheck__", "__complex__", "__bytes__", "__fspath__", "__copy__", "__deepcopy__", "__array__",
     "__array_ufunc__", "__array_function__", "__array_interface__", "__array_struct__", "__buffer__",
 } - _OF_CLASSES  # fmt: skip
-#: The flag of classes that are made when a program runs; others have nothing that can be changed.
+#: The flag of classes created at run time; others are immutable.
 _MADE_BY_PYTHON = 1 << 9
 
 
 def is_constant(value: Any) -> bool:
-    """Whether nothing about it can change."""
+    """Whether an object is immutable."""
     kind = type(value)
     if kind in _CONSTANT or isinstance(value, np.dtype):
         return True
@@ -96,7 +96,7 @@ def is_constant(value: Any) -> bool:
 
 
 def is_ours(value: Any) -> bool:
-    """Whether it is something of this package's: a field, a kernel, a vector, …"""
+    """Whether an object belongs to this package: a field, a kernel, a vector, …"""
     return isinstance(value, Matrix) or origins.is_ours(type(value).__module__)
 
 
@@ -106,9 +106,9 @@ def variables_of(owner: Any) -> Any:
 
 
 class Contents:
-    """What objects hold. `assigned`: by the identity of what holds them, the keys of variables that are no part of
-    that; `is_users`: whether a module is the user's, written in Python. `attributes_read`: the names of the
-    attributes that matter; None: perhaps any. `asks_for_absent`: whether it matters, too, which of them are not there.
+    """The contents of objects. `assigned`: by the identity of their holder, the keys of variables that do not count as
+    contents; `is_users`: whether a module is the user's, written in Python. `attributes_read`: the names of the
+    attributes that matter; None: perhaps any. `asks_for_absent`: whether missing attributes matter, too.
     """
 
     def __init__(self, is_users: Callable[[str], bool]) -> None:
@@ -122,12 +122,10 @@ class Contents:
         self._users_classes: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """What an object holds that may change, keys and values in turn; `FIXED` if nothing does, None if that is not
-        known.
-        """
+        """The mutable contents of an object, keys and values in turn; `FIXED` if it has none, None if unknown."""
         kind = type(value)
         known = self._classes.get(kind)
-        if known is not None:  # first, since most of what is compared again and again is of the user's classes
+        if known is not None:  # first, since most objects that are compared repeatedly are of the user's classes
             return self._object(value, *known)
         if kind is dict or kind is list or kind is set:
             return FIXED if value is builtins.__dict__ else self._items(value, kind)
@@ -151,7 +149,7 @@ class Contents:
         found = self._attributes(value.__dict__)
         if isinstance(value, types.FunctionType) and value.__closure__:
             module = value.__globals__.get("__name__") or ""
-            if _is_open(module) and not self._is_users(module):  # nobody reads it
+            if _is_open(module) and not self._is_users(module):  # not read
                 found += tuple(contents_of(cells_of(value)).values())
         return FIXED if value is builtins or not (found or self.asks_for_absent) else found
 
@@ -167,7 +165,7 @@ class Contents:
         found = self._attributes(held)
         if not is_users:
             return found if found or self.asks_for_absent else FIXED
-        # What Python calls is not named where it is called.
+        # Methods that Python calls implicitly are not named at the call.
         return type(value), value.__bases__, *found, *_pairs(held, _SPECIAL & held.keys())
 
     def _object(self, value: Any, base: type, slots: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -181,7 +179,7 @@ class Contents:
         return (*found, value._value_) if isinstance(value, enum.Enum) else found
 
     def _class(self, kind: type) -> tuple[type, dict[str, Any]] | None:
-        """What is known of the objects of a class."""
+        """Facts about the objects of a class."""
         base = next((one for one in _HOLDING if issubclass(kind, one)), object)
         slots: dict[str, Any] = {}
         found: tuple[type, dict[str, Any]] | None = base, slots
@@ -195,7 +193,7 @@ class Contents:
         return found
 
     def _items(self, value: Any, base: type) -> tuple[Any, ...]:
-        """What it holds as a container."""
+        """The contents of a container."""
         if issubclass(base, dict):
             items = base.items(value)  # type: ignore[attr-defined]
             apart = self.assigned.get(id(value))
@@ -218,7 +216,7 @@ class Contents:
         return _pairs(held, names if apart is None else names - apart) if names else ()
 
     def reached(self, value: Any, contents: Any) -> Iterable[Any]:
-        """What else matters from here."""
+        """The objects that are reachable from here."""
         if contents is FIXED:
             match value:
                 case tuple() | frozenset():
@@ -244,7 +242,7 @@ def _numbers(array: Any) -> Any:
 
 
 def _pairs(held: Any, names: Iterable[str]) -> tuple[Any, ...]:
-    """The names, and what is held under them."""
+    """The names and their values."""
     found: list[Any] = sorted(names)
     return (*found, *[held[name] for name in found])
 
@@ -255,8 +253,8 @@ def _is_open(module: str) -> bool:
 
 
 def _own(value: Any) -> Any:
-    """What something of this package's holds in Python: `FIXED` for fields, kernels and the like, None for what shows
-    something.
+    """The Python contents of an object of this package: `FIXED` for fields, kernels and the like, None for objects with
+    output.
     """
     if isinstance(value, Struct | ArgPack):
         return tuple(chain.from_iterable(value.entries.items()))
@@ -270,7 +268,7 @@ def _name_of(kind: type) -> tuple[str, str]:
 
 
 def described(value: Any) -> str:
-    """What it is, for messages."""
+    """A description for messages."""
     kind = type(value)
     return f"a {kind.__qualname__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__qualname__}"
 

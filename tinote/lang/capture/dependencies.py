@@ -1,16 +1,15 @@
-"""What a step depends on beside its arguments and memory: names, attributes and containers of the program.
+"""The dependencies of a step besides its arguments and memory: names, attributes and containers of the program.
 
-The functions that a call runs through are read as syntax trees. What they look up is compared before each replay, by
-identity, as kernels do with what they capture, and so is all that can be reached from there (`contents.py`). So are the
-functions themselves, which may get other code. What they would change in Python is refused at its line, since a replay
-does not do it again; but for numbers, which become variables of the program: globals, variables of outer functions,
-attributes, and what a dictionary or a list holds at a literal key.
+The functions that a call runs are read as syntax trees. The objects that they look up are compared before each replay,
+by identity, as with captures of kernels, and so is everything reachable from there (`contents.py`) and the functions'
+own code. Changes in Python are refused at their line, since a replay would not repeat them, except for numbers, which
+become variables of the program: globals, variables of outer functions, attributes, and what a dictionary or a list
+holds at a literal key.
 
-One rule holds for all: what is not known to be constant, or to be followed, is not captured. Functions are called that
-are the user's, and read, or of which it is known that they do nothing but to give a value for what they are given.
+One rule holds for all: an object that is not known to be constant, or whose contents are not known, is not captured.
+Called functions must be the user's own, which are read, or known to be pure.
 
-`unasked` is for steps that nobody has asked to be captured (`automatic.py`): arrays are refused that take long to be
-compared.
+`unasked` is for steps that are captured automatically (`automatic.py`): arrays that take long to compare are refused.
 """
 
 from __future__ import annotations
@@ -58,18 +57,18 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct
 from tinote.source import NOWHERE, Span
 
-#: What reads attributes whose names do not stand in the source.
+#: Functions that read attributes whose names are not in the source.
 _LOOKS_ANYWHERE = {"getattr", "hasattr", "vars", "attrgetter", "__dict__", "__getattribute__", "__setattr__"}
-#: Objects of which a method does nothing but give a value, or changes what is compared.
+#: Types whose methods only return values, or change contents that are compared.
 _PURE_OWNERS = (*CONTAINERS, str, bytes, tuple, int, float, complex, frozenset, range)
 #: Arrays up to this size are compared before each replay.
 _LARGEST_COMPARED = 1 << 20
-#: Functions that share their code: those of one `def` in another function.
+#: Functions that share their code: those of one nested `def`.
 _MOST_CLOSURES = 16
 
-#: What gives a variable something else than a number: definitions, and patterns that take the rest.
+#: Nodes that bind a variable to something other than a number: definitions, and patterns that take the rest.
 _NEVER_NUMBERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.MatchStar, ast.MatchMapping)
-#: What has variables of its own within a function.
+#: Nodes with a scope of their own within a function.
 _SCOPES = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
@@ -77,7 +76,7 @@ _SCOPES = (
 
 
 class _Cell:
-    """A variable of an outer function, looked up as a global is."""
+    """A variable of an outer function, looked up like a global."""
 
     __slots__ = ("_cell",)
 
@@ -92,23 +91,22 @@ class _Cell:
 
 
 class Dependencies:
-    """What was looked up, with what was found. `assigned`: the variables that hold numbers and that the step assigns,
-    each as what holds it (a namespace, the attributes of an object, a dictionary, …) and its key there. `unasked`: see
-    above.
+    """The objects that were looked up, by name. `assigned`: the numeric variables that the step assigns, each as its
+    holder (a namespace, the attributes of an object, a dictionary, …) and its key there. `unasked`: see above.
     """
 
     def __init__(self, *, unasked: bool = False) -> None:
         self.unasked = unasked
         self.assigned: dict[tuple[int, Any], tuple[Any, Any]] = {}
-        #: the numbers that were looked up, by where they are, as variables
+        #: the numbers that were looked up, by place, as variables
         self.numbers: dict[tuple[int, Any], tuple[Any, Any]] = {}
-        #: what these held when that was noted last, as far as it was
+        #: their last recorded values
         self.before: dict[tuple[int, Any], Any] = {}
         self.holdings = Contents(self.is_users)
         #: the package of the function that was read first, which is the user's wherever it is installed
         self._packages: set[str] = set()
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
-        #: attributes, also that of a cell which is a variable of an outer function; with the names that users know
+        #: attributes, including those of cells (variables of outer functions), with the names that users know
         self._attributes: dict[tuple[int, str], tuple[Any, str, Any, str]] = {}
         #: names that are looked up elsewhere, since no namespace has them
         self._absent: dict[int, tuple[KeysView[str], set[str]]] = {}
@@ -117,17 +115,17 @@ class Dependencies:
         self._functions: dict[int, tuple[types.FunctionType, Any, Any, Any]] = {}
         self._roots: list[tuple[Any, str, Span]] = []
         self._contents: dict[int, tuple[Any, str, Any]] = {}
-        #: the numbers among attributes of what is held
+        #: the numbers among attributes of held objects
         self._noted: dict[tuple[int, str], Any] = {}
         #: functions that were read, each with the identity of its object; and functions within these
         self._scanned: set[tuple[types.CodeType, int]] = set()
         self._inner: set[types.CodeType] = set()
         self._quick: list[tuple[Callable[[Any], Any], dict[str, Any], tuple[Any, ...]]] = []
 
-    # ---- what is looked up
+    # ---- lookups
 
     def note(self, kind: CaptureKind, owner: Any, key: str, value: Any) -> None:
-        """A name is `value`, found in one of these ways."""
+        """Record that a name is `value`, found in one of these ways."""
         match kind:
             case CaptureKind.NAME:
                 self.name(owner, key, value)
@@ -163,22 +161,22 @@ class Dependencies:
             self.numbers.update(_as_number(held, key, value))
 
     def absent(self, namespace: dict[str, Any], key: str) -> None:
-        """A name is none of these: it is that of a built-in function, or a module computes it."""
+        """Record that a name is not found there: it is a built-in function, or a module computes it."""
         self._absent.setdefault(id(namespace), (namespace.keys(), set()))[1].add(key)
 
     def asks_for(self, classes: Any, key: str) -> None:
-        """It matters what is of these classes. With abstract ones, others may be registered."""
+        """Record an `isinstance` test against these classes. Other classes may be registered with abstract ones."""
         kinds = classes if isinstance(classes, tuple) else (classes,)
         if not all(isinstance(one, type) and not isinstance(one, abc.ABCMeta) for one in kinds):
             self._abstract = key, abc.get_cache_token()
 
     def hold(self, value: Any, key: str, span: Span) -> None:
-        """All that can be reached from a value matters."""
+        """Record everything that is reachable from a value."""
         if not is_constant(value):
             self._roots.append((value, key, span))
 
     def assign(self, holder: Any, identity: int, key: Any) -> None:
-        """The step gives a variable new numbers."""
+        """Record a variable whose number the step changes."""
         self.assigned[identity, key] = holder, key
         self.holdings.assigned.setdefault(identity, set()).add(key)
         self.before[identity, key] = self._then(identity, key)
@@ -188,7 +186,7 @@ class Dependencies:
                 del self._attributes[place]
 
     def _then(self, identity: int, key: Any) -> Any:
-        """What was noted of a variable; None if nothing was."""
+        """The recorded value of a variable; None if there is none."""
         if (identity, key) in self._names:
             return self._names[identity, key][2]
         if (identity, "cell_contents") in self._attributes:
@@ -200,10 +198,10 @@ class Dependencies:
             return dict(zip(contents[::2], contents[1::2], strict=True)).get(key)
         return self._noted.get((identity, key))
 
-    # ---- whether all is as it was
+    # ---- comparison
 
     def settle(self) -> None:
-        """Make comparing fast. Raises `CaptureError` for what cannot be compared."""
+        """Prepare fast comparison. Raises `CaptureError` for an object that cannot be compared."""
         by_namespace: dict[int, list[tuple[dict[str, Any], str, Any]]] = {}
         for entry in self._names.values():
             by_namespace.setdefault(id(entry[0]), []).append(entry)
@@ -230,7 +228,7 @@ class Dependencies:
                     hint="leave it out of the step, or keep its numbers in fields or plain variables",
                 )
             if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType):
-                # Where no Python function calls it, as in `map(print, …)`, nobody hears of the call.
+                # A call that is not made by a Python function, as in `map(print, …)`, cannot be observed.
                 why = None if effect_of(value) is Effect.UNKNOWN else self.why_not(value)
                 if why is not None:
                     raise CaptureError(f"this cannot be captured: {why.replace('…', value.__name__)}", span)
@@ -247,16 +245,16 @@ class Dependencies:
             left += [(one, key, span, "holds") for one in self.holdings.reached(value, contents)]
 
     def holds(self, container: Any) -> bool:
-        """Whether a container was there before the step was called."""
+        """Whether a container existed before the step was called."""
         return id(container) in self._contents
 
     def why_changes(self, called: Any) -> str | None:
-        """Why a call of a method changes something that was there before the step was called, if it does."""
+        """Why a call of a method changes an object that existed before the step was called, if it does."""
         return _why_changes(called) if self.holds(getattr(called, "__self__", None)) else None
 
     def changed(self) -> str | None:
-        """The name of something that is not what it was."""
-        # Each replay asks: what is still the same object takes no call.
+        """The name of a dependency that has changed."""
+        # This runs before each replay: an identical object takes no call.
         try:
             for getter, namespace, values in self._quick:
                 if not all(map(is_, getter(namespace), values)):
@@ -290,7 +288,7 @@ class Dependencies:
             )
 
     def change(self) -> str | None:
-        """What became of something that is not what it was, in words."""
+        """A description of the change of a dependency."""
         name = self.changed()
         if name is None:
             return None
@@ -303,7 +301,7 @@ class Dependencies:
         ) or any(function.__code__ is not code for function, code, _, _ in self._functions.values())
 
     def changed_numbers(self) -> list[tuple[int, Any]]:
-        """The numbers that are not what they were, by where they are."""
+        """The numbers that have changed, by place."""
         found = [(id(n), key) for n, key, value in self._names.values() if not is_same(n.get(key, MISSING), value)]
         for owner, attribute, value, name in self._attributes.values():
             if not is_same(_now(owner, attribute), value):
@@ -334,21 +332,21 @@ class Dependencies:
         return None
 
     def _gone(self) -> set[str]:
-        """The names that have no value any more."""
+        """The names that no longer have a value."""
         found = {key for namespace, key, _ in self._names.values() if key not in namespace}
         attributes = self._attributes.values()
         return found | {name for owner, attribute, _, name in attributes if _now(owner, attribute) is MISSING}
 
-    # ---- what is the user's
+    # ---- user code
 
     def is_users(self, module: str, file: str = "") -> bool:
-        """Whether what is defined there is the user's own, of which the source is read."""
+        """Whether the definitions there are user code, whose source is read."""
         if module.partition(".")[0] in self._packages:
             return True
         return not (is_library(module, file) or module.startswith("namedtuple_"))
 
     def why_not(self, called: Any) -> str | None:
-        """Why a call of this cannot be replayed, where `…` stands for it; None if it can."""
+        """Why a call of this object cannot be replayed, with `…` in its place; None if it can."""
         while isinstance(called, functools.partial):
             called = called.func
         name = getattr(called, "__name__", "")
@@ -377,7 +375,10 @@ class Dependencies:
     # ---- reading functions
 
     def scan(self, function: Any, given: dict[str, Any] | None = None) -> None:
-        """Whatever a call of `function` looks up. `given`: what some of its parameters are. Raises `CaptureError`."""
+        """Record all lookups of a call of `function`.
+
+        `given`: the values of some of its parameters. Raises `CaptureError`.
+        """
         while isinstance(function, functools.partial):
             self.hold((function.args, function.keywords), getattr(function.func, "__name__", "partial"), NOWHERE)
             function = function.func
@@ -409,14 +410,14 @@ class Dependencies:
         self.scan_code(function.__code__, function.__globals__, cells_of(function), given or {})
 
     def follow(self, function: types.FunctionType) -> None:
-        """A function is called: it may get other code, or other defaults."""
+        """Record a called function: its code or its defaults may change."""
         code, defaults, named = function.__code__, function.__defaults__, function.__kwdefaults__
         self._functions[id(function)] = function, code, defaults, named
         self.hold((defaults, named), function.__name__, place_of(code))
 
     def scan_called(self, code: types.CodeType, namespace: dict[str, Any], given: dict[str, Any]) -> None:
-        """The same of a function that was called, and of which the code is known. All functions of this code are read:
-        which of them it was cannot be told.
+        """Read a called function, given its code. All functions with this code are read, since it is unknown which one
+        was called.
         """
         owner = next(iter(given.values()), None)
         found = [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
@@ -448,7 +449,7 @@ class Dependencies:
         self.reader(self, code, namespace, cells, given).read()
 
     def reader(self, *given: Any) -> Reader:
-        """What reads a function's code."""
+        """The reader of a function's code."""
         return Reader(*given)
 
     def knows(self, code: types.CodeType, owner: Any) -> bool:
@@ -476,7 +477,7 @@ class Reader(ast.NodeVisitor):
         self._bound = set(self._locals)  # here, or in a function within it
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()
-        #: where it is known of what the type is asked for
+        #: where the operand of a type test is known
         self._known_types: set[ast.AST] = set()
 
     def read(self) -> None:
@@ -538,7 +539,7 @@ class Reader(ast.NodeVisitor):
     # ---- values
 
     def _value(self, node: ast.expr) -> Any:
-        """What an expression is, as far as that is known; else `MISSING`."""
+        """The value of an expression, if known; else `MISSING`."""
         if isinstance(node, ast.Name):
             if node.id in self._given:
                 return self._given[node.id]
@@ -565,7 +566,7 @@ class Reader(ast.NodeVisitor):
     def _attribute(self, owner: Any, name: str) -> Any:
         """The same of an attribute."""
         held = inspect.getattr_static(owner, name, MISSING)
-        if is_ours(owner):  # fields and such: their attributes do not change
+        if is_ours(owner):  # fields and the like: their attributes do not change
             return MISSING if inspect.isdatadescriptor(held) else held
         if isinstance(held, property):
             if held.fget is not None:
@@ -588,7 +589,7 @@ class Reader(ast.NodeVisitor):
         return value
 
     def _module(self, node: ast.expr) -> Any:
-        """The module that a dotted name stands for, if it is one."""
+        """The module of a dotted name, if it is one."""
         found: Any = None
         if isinstance(node, ast.Name) and node.id not in self._bound:
             place = find_name(node.id, self._cells, self._namespace)
@@ -599,8 +600,8 @@ class Reader(ast.NodeVisitor):
         return found if isinstance(found, types.ModuleType) else None
 
     def _assign(self, node: ast.AST, holder: Any, key: Any, what: str) -> None:
-        """A number somewhere in Python gets another value: it is a variable of the program. Raises `CaptureError` for
-        what is no number.
+        """Record the assignment of a number in Python, which is a variable of the program. Raises `CaptureError` for
+        any other value.
         """
         identity = id(getattr(holder, "_cell", holder))
         if (identity, key) in self._found.assigned:
@@ -636,7 +637,7 @@ class Reader(ast.NodeVisitor):
             self._asks_for_type(node, MISSING)
 
     def _use(self, node: ast.expr) -> bool:
-        """What an expression gives is used: all of it matters. Gives whether it is known."""
+        """Record the use of an expression's value with all of its contents. Returns whether it is known."""
         value = self._value(node)
         if value is not MISSING:
             named = node
@@ -650,7 +651,7 @@ class Reader(ast.NodeVisitor):
         if name == "__class__":
             self._asks_for_type(node, owner)
         if isinstance(node.ctx, ast.Load):
-            # Where it is found by its name, it does not matter what else its owner has.
+            # If it is found by its name, the other attributes of its owner do not matter.
             if self._use(node) and not is_ours(owner):
                 held = inspect.getattr_static(owner, name, MISSING)
                 if not _is_bound(owner, getattr(owner, name, MISSING), held):
@@ -691,7 +692,7 @@ class Reader(ast.NodeVisitor):
     visit_ImportFrom = visit_Import  # noqa: N815
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        # Which way is taken is no condition that a capture would hear of, and a replay that fails goes no further.
+        # A capture does not observe which handler runs, and a replay that fails goes no further.
         if node.handlers:
             raise self._refusal(node, "it catches exceptions", "let them end the step")
         raise self._refusal(node, "it does something when exceptions end it", "let them end the step")
@@ -725,7 +726,7 @@ class Reader(ast.NodeVisitor):
             self._found.scan(called)
 
     def _asks_for_type(self, node: ast.expr, value: Any) -> None:
-        # While a step is captured, its numbers are traced: only `isinstance` says what they stand for, `type` does not.
+        # While a step is captured, its numbers are traced: `isinstance` treats them as numbers, `type` does not.
         if value is MISSING or _is_number(value):
             hint = "ask by `isinstance`, or leave it out of the step"
             raise self._refusal(node, "it asks for the type of what may be a number", hint)
@@ -738,7 +739,7 @@ def _why_changes(called: Any) -> str | None:
     return None
 
 
-# ---- what holds what
+# ---- holders
 
 
 def _is_bound(owner: Any, value: Any, held: Any) -> bool:
@@ -759,7 +760,7 @@ def _asks_by_name(node: ast.Call) -> bool:
 
 
 def _now(owner: Any, attribute: str) -> Any:
-    """What an attribute is now: `MISSING` of a cell without a value, too."""
+    """The present value of an attribute; `MISSING` also for an empty cell."""
     try:
         return getattr(owner, attribute, MISSING)
     except ValueError:
@@ -767,7 +768,7 @@ def _now(owner: Any, attribute: str) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it may be a variable of a program."""
+    """Whether a value may be a variable of a program."""
     return type(value) is int or type(value) is float
 
 
@@ -776,6 +777,6 @@ def _as_number(holder: Any, key: Any, value: Any) -> dict[tuple[int, Any], tuple
 
 
 def _is_plain_attribute(owner: Any, name: str) -> bool:
-    """Whether to set an attribute is to set what is found under its name."""
+    """Whether setting an attribute sets the value that is found under its name."""
     kind = type(owner)
     return kind.__setattr__ is object.__setattr__ and not hasattr(getattr(kind, name, None), "__set__")

@@ -1,4 +1,4 @@
-"""Makes a program of a function: it is run until both sides of each condition are met, and the plan is proved."""
+"""Explores the paths of a function: runs it until both sides of each condition are recorded, and validates the plan."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tinote.program.program import Path, Program
 from tinote.program.simplify import simplified
 from tinote.source import NOWHERE, Span, caller
 
-#: Of longer steps nothing is left out.
+#: Greatest length of a plan that is simplified.
 _MOST_SIMPLIFIED = 1 << 17
-#: How often a function may be run to meet both sides of its conditions.
+#: Greatest number of runs to record both sides of all conditions.
 _MOST_PATHS = 64
-#: Captures run one after the other: what one of them runs would be heard by another.
+#: Captures run one after the other: the recorder of one would record another's launches.
 capturing = threading.RLock()
 
 T = TypeVar("T")
@@ -39,9 +39,9 @@ def captured(
     prints: bool = False,
     unasked: bool = False,
 ) -> Captured:
-    """Run a function and make a program of it; memory is as before. `arrays`: of the arguments those that hold other
-    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. `unasked`: nobody has asked
-    for it, so the function is left before it does anything that is not undone afterwards. Raises `CaptureError`.
+    """Run a function and make a program of it; memory is as before. `arrays`: the arguments whose contents differ in
+    each run, each in memory of its own; `prints`: whether its kernels may print. `unasked`: for automatic capture; the
+    function is stopped before effects that cannot be undone. Raises `CaptureError`.
     """
     with capturing:
         return _captured(function, given, names, arrays, prints, unasked)
@@ -74,7 +74,7 @@ def _captured(
             except CaptureError:
                 if plan.root.steps == recorded_plan.root.steps:
                     raise
-                plan.restore(recorded_plan)  # which tells the step that differs, if there is one
+                plan.restore(recorded_plan)  # which names the step that differs, if there is one
                 found.use(None)
                 trial.prove(found)
         found.use(None)
@@ -84,7 +84,7 @@ def _captured(
 
 
 def _simplify(plan: Program, tables: Tables) -> None:
-    """Leave out what derivatives compute, save and put back without need, where there are no conditions."""
+    """Remove unneeded computations, saves and restores of derivatives, in plans without conditions."""
     steps = plan.root.steps
     if plan.root.branch is None and len(steps) <= _MOST_SIMPLIFIED:
         # In a page, codes have fields by their names.
@@ -92,7 +92,7 @@ def _simplify(plan: Program, tables: Tables) -> None:
 
 
 def dependencies_of(function: Any, names: Sequence[str] = (), *, unasked: bool = False) -> Dependencies:
-    """What a function looks up. `names`: of its module's globals that are read anew. Raises `CaptureError`."""
+    """The dependencies of a function. `names`: globals of its module that are read anew. Raises `CaptureError`."""
     dependencies = Dependencies(unasked=unasked)
     dependencies.scan(function)
     namespace = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
@@ -111,7 +111,7 @@ def until_all_are_known(dependencies: Dependencies, attempt: Callable[[list[tupl
         found = attempt(list(known.values()))
         if found is not None:
             return found
-        for place in dependencies.assigned.keys() - known.keys():  # what the calls so far have made of these is undone
+        for place in dependencies.assigned.keys() - known.keys():  # changes of these by the calls so far are undone
             holder, key = dependencies.assigned[place]
             if dependencies.before[place] is not None:
                 holder[key] = dependencies.before[place]
@@ -124,7 +124,7 @@ def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[
     plan = Program()
     tables = Tables(plan, trial.meet)
     trial.begin()
-    with Watch(dependencies, at_once=True):  # what the first call compiles, and finds out, is done
+    with Watch(dependencies, at_once=True):  # the first call's compilation and other lazy work is done
         if dependencies.unasked:
             trial.call_warily()
         else:
@@ -167,9 +167,7 @@ def _first_branch(path: Path) -> Span:
 
 
 def merge(path: Path, steps: Sequence[ops.Operation]) -> Path:
-    """Add what one call did; gives the path that it ended with. Raises `CaptureError` where calls differ without a
-    condition that says why.
-    """
+    """Add the record of one call; returns its final path. Raises `CaptureError` if calls differ without one."""
     known = bool(path.steps) or path.branch is not None
     for at, step in enumerate(steps):
         if type(step) is ops.Branch:

@@ -1,6 +1,4 @@
-"""The memory of a file of captured steps (`portable.py`), with what it holds at first, and the places in programs that
-its numbers stand for.
-"""
+"""The memory of a file of captured steps (`portable.py`): layout, initial contents, and the table of source places."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from tinote.runtime.sites import Bounds, Site
 from tinote.source import NOWHERE, Span, line_text, location_name
 
 _LINE = 64
-#: Of the ring that kernels print to: enough for some thousands of lines a call.
+#: Words of the ring that kernels print to: enough for some thousands of lines per call.
 _RING_WORDS = 1 << 15
 
 
@@ -35,7 +33,7 @@ class GivenArrays:
         return buffer in self._sources
 
     def address(self, buffer: Buffer) -> int | None:
-        """Where an array is, or its gradient or dual; None where it has none."""
+        """The address of an array, or of its gradient or dual; None where it has none."""
         number, within = self._bound[self._slots[self._sources[buffer]]]
         return self._blocks[number] + within if number >= 0 else None
 
@@ -50,34 +48,34 @@ class FileMemory:
     def __init__(self) -> None:
         self.base = 0
         self._end = 0
-        #: of blocks of the session's memory: where they are here
+        #: the addresses of blocks of the session's memory in the file
         self._blocks: dict[int, int] = {}
         self._wholes: list[Memory] = []
         self._data: dict[bytes, int] = {}
-        #: what memory holds at first, by address
+        #: initial contents, by address
         self._contents: list[tuple[int, bytes | bytearray]] = []
         self._places: dict[Span, int] = {}
         self._ring: int | None = None
 
     def begin(self, after: int) -> None:
-        """It begins after this address."""
+        """Set its base to the next free place after this address."""
         self.base = self._end = -(-after // _LINE) * _LINE
 
     def hold_blocks(self, left_out: set[int], shown: set[int]) -> None:
-        """What blocks of the session's hold is there at first, but for those that are left out and not shown."""
+        """Include the contents of the session's blocks, except those that are left out and not shown."""
         for whole in self._wholes:
             if id(whole) not in left_out or id(whole) in shown:
                 self._contents.append((self._blocks[id(whole)], bytes(whole.view())))
 
     def image(self) -> tuple[int, bytes]:
-        """Where it ends, and what it holds, without the zeros at its end."""
+        """Its end, and its contents without trailing zeros."""
         memory = bytearray(self._end - self.base)
         for address, content in self._contents:
             memory[address - self.base : address - self.base + len(content)] = content
         return self._end, bytes(memory).rstrip(b"\0")
 
     def take(self, nbytes: int, content: bytes | bytearray | None = None) -> int:
-        """Memory that nothing else has, zero unless it holds something."""
+        """Allocate memory, zero unless it has initial contents."""
         found = self._end
         self._end += -(-max(nbytes, 1) // _LINE) * _LINE
         if content is not None:
@@ -85,11 +83,11 @@ class FileMemory:
         return found
 
     def fill(self, address: int, content: bytes) -> None:
-        """What memory that was taken holds at first."""
+        """Set the initial contents of allocated memory."""
         self._contents.append((address, content))
 
     def block(self, whole: Memory) -> int:
-        """Where a block of the session's memory is."""
+        """The address of a block of the session's memory."""
         known = self._blocks.get(id(whole))
         if known is None:
             known = self._blocks[id(whole)] = self.take(whole.nbytes)
@@ -97,7 +95,7 @@ class FileMemory:
         return known
 
     def data(self, data: bytes) -> int:
-        """Where constants are."""
+        """The address of constants."""
         known = self._data.get(data)
         if known is None:
             known = self._data[data] = self.take(len(data), data)
@@ -119,7 +117,7 @@ class FileMemory:
         return self.take(len(content), content) + layout.HEADER_BYTES
 
     def instructions(self, words: Sequence[int]) -> int:
-        """Where these instructions of the replay are."""
+        """The address of these instructions of the replay."""
         return self.take(8 * len(words), bytearray(struct.pack(f"<{len(words)}q", *words)))
 
     # ---- places in programs

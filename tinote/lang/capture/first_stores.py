@@ -1,16 +1,16 @@
-"""Lets the launches of a plan store what they add first to gradients that hold zeros.
+"""Replaces the first additions to cleared gradients in a plan by stores.
 
     clear g                                     gradient of k, into g (w, g)
     gradient of k (w, g)              →         gradient of k (v, g)
     gradient of k (v, g)
 
 A launch that finds zeros in a block runs code that was compiled for that (`passes/updates/store_first.py`), and where
-its stores fill the block for certain, nobody need clear it. For these arguments and shapes that can be told: a plan has
-the same in each run.
+its stores fill the block for certain, it need not be cleared. This is decidable since a plan has the same arguments and
+shapes in each run.
 
-That takes a block of the plan's own of which the launch knows nothing but the one gradient, all of it and row by row,
-or the planes of one. Code is compiled only for blocks of some size (`LEAST_BYTES`), and where it runs once: with
-several launches most of the work is to add.
+The block must be the plan's own, and the launch must access it only as one contiguous gradient, or as the planes of
+one. Code is compiled only for blocks of some size (`LEAST_BYTES`), and for single launches: with several launches most
+of the work is addition.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from tinote.program import operations as ops
 from tinote.program.program import Program
 from tinote.runtime.layout import SLOTS
 
-#: To clear fewer bytes takes less than is worth a compilation.
+#: Least size of a block in bytes: clearing fewer bytes costs less than a compilation.
 LEAST_BYTES = 32 << 10
-#: For how many launches of a plan code is compiled.
+#: Greatest number of launches of a plan for which code is compiled.
 MOST_CODES = 4
-#: How many pieces of a gradient that are not yet filled are told apart.
+#: Greatest number of unfilled pieces of a gradient that are tracked.
 _MOST_PIECES = 64
 
-#: Of which kernel, and which request, code is the result; None where that is not known.
+#: The kernel and the request that code was compiled for; None if unknown.
 Origin = Callable[[Native], tuple[Specialisation, Request] | None]
 
 
 def storing_first(
     plan: Program, steps: Sequence[ops.Operation], natives: list[Native], origin: Origin
 ) -> tuple[list[ops.Operation], dict[Native, Native]]:
-    """The steps, without clearing what a launch fills; and the codes that are launched in place of others. `natives`:
-    the plan's codes, which become more.
+    """The steps, without clears of blocks that a launch fills; and the codes that replace others. `natives`: the plan's
+    codes, to which these are appended.
     """
     storing = _Storing(plan, natives, origin)
     return storing.run(steps), storing.instead
 
 
 class _Gradient(NamedTuple):
-    """What of a block a buffer of the code is: `shape` of its index."""
+    """A buffer of the code as a part of a block; `shape`: that of its index."""
 
     block: int
     buffer: Buffer
@@ -61,8 +61,8 @@ class _Gradient(NamedTuple):
 
 
 class _Storing:
-    """`cleared`: the blocks that hold zeros, with the place of the step that has cleared them; `read`: those of them
-    that something has read.
+    """`cleared`: the blocks that hold zeros, with the position of the step that cleared them; `read`: those that have
+    been read since.
     """
 
     def __init__(self, plan: Program, natives: list[Native], origin: Origin) -> None:
@@ -97,7 +97,7 @@ class _Storing:
         return kind == "scratch" and nbytes >= LEAST_BYTES and (step.offset, step.nbytes) == (0, nbytes)
 
     def _launch(self, step: ops.Launch) -> ops.Launch:
-        """A launch, by code that stores first where it then fills what was cleared."""
+        """A launch, with code that stores first if it then fills a cleared block."""
         native = self.natives[step.code]
         if not isinstance(native, Native):  # a GPU has no other code
             return step
@@ -164,7 +164,7 @@ def _shape(step: ops.Launch, native: Native, buffer: Buffer, nbytes: int) -> tup
 
 
 def _extent(step: ops.Launch, native: Native, buffer: Buffer, axis: int) -> int | None:
-    """What a launch says of a buffer's length along an axis, or of that which it is the gradient of."""
+    """The extent of a buffer along an axis in a launch, or that of its primal."""
     slots = {
         offset - SLOTS
         for known, along, offset in native.metadata.extents
@@ -174,7 +174,7 @@ def _extent(step: ops.Launch, native: Native, buffer: Buffer, axis: int) -> int 
 
 
 def _filled(regions: SymbolicRegions, step: ops.Launch, native: Native) -> Mapping[Buffer, Sequence[IndexRegion]]:
-    """The regions that a launch fills, as far as its arguments are the same in each run."""
+    """The regions that a launch fills, as far as they are the same in each run."""
     lengths = [_extent(step, native, buffer, axis) for buffer, axis in regions.lengths]
     arguments: list[Any] = [one.value if isinstance(one, ops.Constant) else None for one in step.arguments]
     if None in lengths or any(arguments[k] is None for k in regions.arguments().values()):
@@ -191,7 +191,7 @@ def _filled(regions: SymbolicRegions, step: ops.Launch, native: Native) -> Mappi
 
 
 def _layout(native: Native) -> tuple[object, ...]:
-    """What the slots of a launch hold."""
+    """The contents of a launch's slots."""
     metadata = native.metadata
     fixed = tuple([(slot, name) for slot, name, _ in native.fixed_addresses()])
     return (
@@ -200,7 +200,7 @@ def _layout(native: Native) -> tuple[object, ...]:
 
 
 def _covers(regions: Sequence[IndexRegion], shape: Sequence[int]) -> bool:
-    """Whether regions together are all elements."""
+    """Whether regions together cover all elements."""
     left: list[IndexRegion] = [tuple([(0, n) for n in shape])]
     for region in regions:
         left = [piece for one in left for piece in difference(one, region)]

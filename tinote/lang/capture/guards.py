@@ -35,7 +35,7 @@ class Guards:
         self.instances = instances
         self.owner = present_owner()
         self.memories = [memory for memory in memories if memory is not None]
-        #: the instances that ask for more than `dependencies` compares
+        #: the instances with guards beyond those of `dependencies`
         self._further = [
             instance
             for _, _, instance in instances
@@ -47,14 +47,14 @@ class Guards:
         gradients = [f.grad for f in session.fields if f.has_grad]
         touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
         self._owners = [(buffer, owner_of(buffer)) for buffer in touched]
-        #: what a tape in it sets to zero: this owner's gradients
+        #: a tape in it clears this owner's gradients
         self._cleared = own_gradients() if clears and _clears_fields(plan) else None
         self._all = _all_gradients() if self._cleared is not None else None
         self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
 
     @property
     def are_owned(self) -> bool:
-        """Whether all gradients that matter are whose they were, so that none has to be claimed."""
+        """Whether all relevant gradients still have their owners, so that none has to be claimed."""
         if present_owner() is not self.owner:
             return False
         is_known = session.gradients is self._known  # else fields or owners have come or gone since
@@ -71,7 +71,7 @@ class Guards:
         return True
 
     def hold(self, *watchers: OutsideWatcher) -> bool:
-        """Whether a replay does what the function does. `watchers`: the recordings that know of it."""
+        """Whether a replay is valid. `watchers`: the recordings that know of it."""
         if session.generation != self._generation or not self.are_owned:
             return False
         if session.watchers != [*watchers] and not may_replay(self.memories, *watchers):
@@ -84,7 +84,7 @@ class Guards:
         return not self._further or all(instance.is_current() for instance in self._further)
 
     def broken(self) -> str | None:
-        """What has changed for good, in words."""
+        """A description of a permanent change."""
         if session.generation != self._generation:
             return "fields that it uses are gone"
         changed = self.dependencies.change()

@@ -9,8 +9,8 @@ from tinote.source import Span, line_text
 
 class StepCapture(NamedTuple):
     """How a step runs: `state` is "replayed" for one that is captured, "function" for one that cannot be, or "learning"
-    as long as that is not known. `reason`: why it runs as a function, with the line in `span`. `replays`: how many
-    calls were replayed; `captures`: how often it was captured.
+    until that is decided. `reason`: why it runs as a function, with the line in `span`. `replays`: how many calls were
+    replayed; `captures`: how often it was captured.
     """
 
     state: str
@@ -21,7 +21,7 @@ class StepCapture(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The same in a sentence."""
+        """The state as a sentence."""
         if self.state == "replayed":
             return "Steps are replayed as a captured program"
         if self.state == "learning":

@@ -1,4 +1,4 @@
-"""A plan as instructions for the replay (`runtime/native/replay.c`), in whichever memory they are to run."""
+"""Assembles a plan into instructions for the replay (`runtime/native/replay.c`), for any memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.source import Span
 
-#: In place of the number of an end: a path that is not ready, and nothing was done.
+#: In place of the number of an end: the path is not ready, and nothing was executed.
 NOWHERE_READY = -1
 
 #: Kinds of registers with the types that hold the same word in memory.
 _WORDS = {("f", "f64"), ("i", "i64")}
-#: Of floats, these are instructions of their own.
+#: These have separate instructions for floats.
 _COMMON = {"add", "subtract", "multiply", "scale"}
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 #: Up to here, every integer is an f64.
@@ -27,15 +27,15 @@ _EXACT = 1 << 53
 
 
 class Instructions(ABC):
-    """`words` are the instructions, `cells` what registers, and constants after them, hold at first. `ends`: how the
-    step may end. By the word at which an instruction begins: `spans`, the place of one that may fail; `launches`, what
-    launches; `begins`, the step that it is the first of. `main`: the word at which the steps begin. `counter_register`:
-    that of the number of launches so far that drew random numbers. `always`: the begins and ends of copies that are
-    made whatever has happened, once the word was passed at which their source was filled, which comes first.
+    """`words` are the instructions, `cells` the initial contents of registers and of the constants after them. `ends`:
+    the ends of the step. By the word at which an instruction begins: `spans`, the place of one that may fail;
+    `launches`, the launches; `begins`, the step whose first instruction it is. `main`: the word at which the steps
+    begin. `counter_register`: that of the number of launches so far that drew random numbers. `always`: copies that are
+    made even after a failure, if the word was passed at which their source was filled: that word, and the start and end
+    of the copy.
 
-    `length`: stop after this number of steps. `ready`: of a plan that does not have all sides of its conditions, which
-    of the paths that end may be taken: what cannot be told before the first step of the run to take one of them does
-    nothing.
+    `length`: stop after this number of steps. `ready`: the complete paths of a partial plan that may be taken. A run
+    that is not known before its first step to take one of them does nothing.
     """
 
     def __init__(self, plan: Program, length: int | None = None, ready: Callable[[Path], bool] | None = None) -> None:
@@ -49,14 +49,14 @@ class Instructions(ABC):
         self.main = 0
         self.begins: dict[int, ops.Operation] = {}
         self.always: list[tuple[int, int, int]] = []
-        self._filled: dict[int, int] = {}  # where each scratch block was filled last
+        self._filled: dict[int, int] = {}  # the last word that filled each scratch block
         paths = plan.root.all()
         self._constants = _shared_constants(paths)
         count = 1 + max([r.number for r in plan.inputs] + [r for path in paths for r in _registers(path)], default=-1)
         self.counter_register = count
         self.cells: list[int] = [0] * (count + 1)
         self._cell_of: dict[tuple[str, int], int] = {}
-        #: as many cells as there may be at most
+        #: the greatest number of cells
         steps = sum(2 + 4 * len(path.steps) + _arguments(path) for path in paths)
         self.most_cells = count + 1 + 2 * steps + sum(map(_results, paths))
 
@@ -75,11 +75,11 @@ class Instructions(ABC):
 
     @abstractmethod
     def block_address(self, number: int) -> int:
-        """Where a block of the plan is."""
+        """The address of a block of the plan."""
 
     @abstractmethod
     def register_address(self, number: int) -> int:
-        """Where a register or a cell is."""
+        """The address of a register or a cell."""
 
     @abstractmethod
     def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
@@ -88,24 +88,24 @@ class Instructions(ABC):
         """
 
     def result_offsets(self, step: ops.Launch) -> list[int]:
-        """Where the results of a launch are, from the begin of its slots."""
+        """The offsets of a launch's results from the start of its slots."""
         return [offset for offset, _, _ in step.results]
 
     # ---- instructions
 
     def _emit(self, span: Span | None, *words: int) -> None:
-        """An instruction; `span`: of what may fail."""
+        """Emit an instruction; `span`: of one that may fail."""
         if span is not None:
             self.spans[len(self.words)] = span
         self.words += words
 
     def _end(self, end: ops.End) -> None:
-        """Emit what an end of the step is."""
+        """Emit the end of the step."""
         self._emit(None, layout.REPLAY_END, len(self.ends))
         self.ends.append(end)
 
     def _steps(self, path: Path) -> bool:
-        """The steps of a path; whether what follows it is to come, too."""
+        """Emit the steps of a path; returns whether its continuation is also needed."""
         for step in path.steps:
             if self._length is not None:
                 if not self._length:
@@ -136,8 +136,8 @@ class Instructions(ABC):
                 self._emit(None, layout.REPLAY_END, NOWHERE_READY)
 
     def _decide_first(self, root: Path, ready: Callable[[Path], bool]) -> None:
-        """Before any step, see which path the inputs lead to: one that is not ready, a fault of arithmetic on inputs
-        alone included, ends the run.
+        """Before any step, decide which path the inputs lead to: one that is not ready, or a fault of arithmetic on
+        inputs alone, ends the run.
         """
         jumps: list[int] = []
         always = self._cell("raw", 0)
@@ -294,13 +294,13 @@ class Instructions(ABC):
     # ---- registers
 
     def _operand(self, operand: ops.Operand) -> tuple[int, int]:
-        """Where a number is, and whether it is an f64."""
+        """The place of a number, and whether it is an f64."""
         if isinstance(operand, ops.Register):
             return operand.number, int(operand.kind == "f")
         return self._cell("raw", ops.signed(operand.bits)), int(operand.kind == "f")
 
     def _real(self, operand: ops.Operand, exact: bool, span: Span) -> int:
-        """Where a number is as an f64."""
+        """The place of a number as an f64."""
         number, real = self._operand(operand)
         if real:
             return number
@@ -323,12 +323,12 @@ class Instructions(ABC):
 
 
 def launch_key(step: ops.Launch) -> Any:
-    """What launches that share a block have in common."""
+    """The key of launches that share a block."""
     return step.code, step.pointers, step.extents
 
 
 def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
-    """Whether whatever follows is ready."""
+    """Whether all continuations are ready."""
     if path.branch is None:
         return ready(path)
     return len(path.sides) == 2 and all(_all_ready(side, ready) for side in path.sides.values())
@@ -343,12 +343,12 @@ def _arguments(path: Path) -> int:
 
 
 def _results(path: Path) -> int:
-    """How many numbers a path returns at most."""
+    """The greatest number of values that a path returns."""
     return sum(_count(step.result) for step in path.steps if isinstance(step, ops.End))
 
 
 def _count(result: ops.Result) -> int:
-    """How many numbers, or arrays, a result consists of."""
+    """The number of values, or arrays, of a result."""
     kind, parts = result
     if kind in ("vector", "matrix"):
         return len(parts[2])

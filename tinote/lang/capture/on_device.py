@@ -1,14 +1,14 @@
-"""A plan on a GPU: the same instructions as on the CPU (`prepare.py`) do the arithmetic, and what they would launch,
-clear, copy and fill are commands for the device.
+"""A plan on a GPU: the arithmetic is done by the same instructions as on the CPU (`prepare.py`), while launches,
+clears, copies and fills are commands for the device.
 
     run     instructions of the first stage      arguments that depend on numbers go where its commands find them
             commands of the stage                encoded, one after the other
             …                                    where numbers of theirs are needed, they are waited for and read
             end                                  all that is encoded is one submission
 
-Whoever reads a field afterwards waits for it, as after a launch. A step waits at its end where one of its kernels may
-fail, so that its error comes from the call; what the step launches after such a kernel has run by then. What others
-manage (NumPy's arrays, ndarrays) goes there before, and comes back after each run.
+A read of a field afterwards waits for the device, as after a launch. A step waits at its end if one of its kernels may
+fail, so that its error comes from the call; later launches of the step have run by then. External memory (NumPy arrays,
+ndarrays) is copied to the device before each run and back after it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BEGIN = 3
 
 
 def _views_on(device: Device) -> GpuProgram:
-    """What fills and copies views."""
+    """The pipelines that fill and copy views."""
     found = device.programs.get(views)
     if found is None:
         entries = [Dispatch(name, True, None, False) for name in views.ENTRIES]
@@ -55,7 +55,7 @@ def _views_on(device: Device) -> GpuProgram:
 
 
 class _Place(NamedTuple):
-    """A word that says where something in a block is, counted in `unit` bytes."""
+    """A word with a place in a block, counted in `unit` bytes."""
 
     word: int
     block: int
@@ -71,7 +71,7 @@ class _Command(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """A number that comes back: where it is, in a block of the plan's or in that of a kernel; with which bytes."""
+    """A number that is read back: its place, in a block of the plan or of a kernel, and its size."""
 
     order: int
     block: int | GpuCode
@@ -80,9 +80,9 @@ class _Answer(NamedTuple):
 
 
 class _Yield:
-    """What the device does before the instructions go on at the word `next`. `first`: the word that they began with.
-    `answers`: how many numbers come back; `results`: blocks that do as well, as Python gets them next; `changed`:
-    blocks that it writes; `checks`: whether a kernel may fail.
+    """The work of the device before the instructions continue at the word `next`. `first`: the word that they began
+    with. `answers`: the number of values read back; `results`: blocks that are read back, since Python gets them next;
+    `changed`: written blocks; `checks`: whether a kernel may fail.
     """
 
     def __init__(self, first: int) -> None:
@@ -96,7 +96,7 @@ class _Yield:
 
 
 class PreparedOnDevice(Prepared):
-    """A plan that runs on the session's GPU. Raises `CaptureError` for what no device can do."""
+    """A plan that runs on the session's GPU. Raises `CaptureError` for operations that no device supports."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class PreparedOnDevice(Prepared):
         self._codes: Sequence[GpuCode] = natives
         self._device = device_of(session.config)
         self._views = _views_on(self._device)
-        #: by block: the bytes on the device; and of those that are the host's, or given by others, where these are
+        #: by block: the bytes on the device; for blocks of the host, or given by others, the place there
         self._residents: list[ResidentMemory] = []
         self._hosts: dict[int, int] = {}
         #: the bytes on the device of blocks that are given, as long as they are given from the host; and from which
@@ -140,7 +140,7 @@ class PreparedOnDevice(Prepared):
         count = sum(
             [len(one.results) if isinstance(one, ops.Launch) else isinstance(one, ops.LoadElement) for one in steps]
         )
-        #: numbers that come back: there, and here
+        #: numbers that are read back: on the device, and on the host
         self._answered = Memory(max(8 * count, 8))
         self._answers = self._buffer_for_answers()
         super().__init__(plan, natives, memories, None, length, ready=ready, given=given)
@@ -185,15 +185,13 @@ class PreparedOnDevice(Prepared):
         block = self._residents[view.block]
         if self.plan.blocks[view.block].kind != "scratch":
             return super().memory_of(view)
-        if (
-            block.newest is Newest.DEVICE
-        ):  # what the host sees of it is only for now, and the device goes on with its own
+        if block.newest is Newest.DEVICE:  # the host sees a copy for now, and the device continues with its own
             with self._device.lock:
                 self._device.download([block])
         return self._mirrored(view)
 
     def _mirrored(self, view: ops.View) -> np.ndarray[Any, Any]:
-        """The numbers of a view, as the host has them now."""
+        """The host's present values of a view."""
         block, begin = self._residents[view.block], self._offsets.get(view.block, 0)
         mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
         return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, begin + view.offset, view.strides)
@@ -259,7 +257,7 @@ class PreparedOnDevice(Prepared):
                 yield parts[0].block
 
     def _command(self, step: ops.Operation) -> list[tuple[str, Any, int, Any]]:
-        """Make a command of a step. Gives the numbers that come back."""
+        """Make a command of a step. Returns the numbers that are read back."""
         match step:
             case ops.Launch():
                 return self._launch_command(step)
@@ -320,7 +318,7 @@ class PreparedOnDevice(Prepared):
         return found
 
     def _check(self, code: GpuCode, step: ops.Launch) -> Callable[[bytes], None]:
-        """What is told the faults of a code that this step is the first to launch."""
+        """The receiver of faults of a code that this step is the first to launch."""
 
         whose = weakref.ref(self)
 
@@ -332,7 +330,7 @@ class PreparedOnDevice(Prepared):
         return check
 
     def _put(self, name: str, operand: ops.Operand, at: int, step: ops.Launch | ops.Clear | ops.Fill) -> None:
-        """Have an operand among the parameters, as a number of this type."""
+        """Add an operand to the parameters, as a number of this type."""
         if isinstance(operand, ops.Constant):
             value = operand.value
             packed = struct.pack(f"<{layout.WORDS[name]}", float(value) if name.startswith("f") else value)
@@ -373,7 +371,7 @@ class PreparedOnDevice(Prepared):
         self._fillers[target.block] = self._order
 
     def _in_words(self, step: ops.Copy) -> tuple[ops.View, ops.View]:
-        """The views of a copy. One of the last bytes of a block takes along what lies between it and the next block."""
+        """The views of a copy. A copy of a block's last bytes includes the padding before the next block."""
         run, axes = run_of(step.target, step.source)
         ends = [view.offset + run >= self.plan.blocks[view.block].nbytes for view in (step.target, step.source)]
         if axes or run % 4 == 0 or step.target.type != step.source.type or not all(ends):
@@ -392,8 +390,8 @@ class PreparedOnDevice(Prepared):
         self._do_view(_COPY, at, count, target.block)
 
     def _here(self, step: ops.Clear | ops.Copy | ops.Fill, at: int) -> None:
-        """Do on the host what the device cannot, as it has words and does not convert. `at`: where the parameters have
-        the number that a view is filled with.
+        """Do a step on the host that the device cannot do, since it has only words and does not convert. `at`: the
+        position among the parameters of a fill's value.
         """
         target = step.target if isinstance(step, ops.Copy | ops.Fill) else _bytes_of(step)
         source = step.source if isinstance(step, ops.Copy) else target
@@ -420,7 +418,7 @@ class PreparedOnDevice(Prepared):
         return np.frombuffer(self._bytes[at + views.VALUE_BYTE : at + views.VALUE_BYTE + dtype.itemsize], dtype)[0]
 
     def _shift(self, step: ops.Copy, nbytes: int) -> None:
-        """A copy within a block, of which the parts may overlap."""
+        """A copy within a block, whose parts may overlap."""
         number = step.target.block
 
         def encode(plan: PreparedOnDevice) -> None:
@@ -447,7 +445,7 @@ class PreparedOnDevice(Prepared):
         self._now.changed.add(block)
 
     def _answer(self, answer: _Answer) -> int:
-        """Have a number of the device's come back; gives where it will be."""
+        """Read a number back from the device; returns its place."""
         now = self._now
         place = 8 * now.answers
         now.answers += 1
@@ -477,7 +475,7 @@ class PreparedOnDevice(Prepared):
                 raise KernelMemoryError(f"the memory of a captured step: {error}") from None
 
     def _follow(self) -> None:
-        """Go on with another device, as that which this was made for is lost."""
+        """Continue with another device after the original one is lost."""
         device = self._device = device_of(session.config)
         for code in self._codes:
             code.on(device)
@@ -485,9 +483,7 @@ class PreparedOnDevice(Prepared):
         self._answers = self._buffer_for_answers()
 
     def _bring(self) -> list[int]:
-        """Have what the host has written on the device, and know where blocks are there. Gives those that somebody has
-        a view of.
-        """
+        """Copy host writes to the device, and locate blocks there. Returns the blocks with views held elsewhere."""
         residents, device = self._residents, self._device
         if not (self._hosts or self._moved) and all(block.is_at(place) for block, place in self._at):
             return []
@@ -513,7 +509,7 @@ class PreparedOnDevice(Prepared):
         return viewed
 
     def _place(self, number: int) -> int:
-        """Where a block is on the device."""
+        """The place of a block on the device."""
         return (self._residents[number].place or 0) + self._offsets.get(number, 0)
 
     def _run(self, viewed: Sequence[int]) -> int:
@@ -555,7 +551,7 @@ class PreparedOnDevice(Prepared):
             raise
 
     def _hear(self, stage: _Yield) -> None:
-        """Wait for numbers, and for what Python gets next."""
+        """Wait for numbers, and for blocks that Python gets next."""
         device = self._device
         blocks = [self._residents[number] for number in stage.results if number not in self.given]
         parts = [(device.arena, block.place or 0, block.size) for block in blocks]
@@ -567,7 +563,7 @@ class PreparedOnDevice(Prepared):
             block.newest = Newest.BOTH
 
     def _stopped(self, status: int, site: int) -> int:
-        """Arithmetic has failed: what comes before it is done first."""
+        """Arithmetic has failed: complete the steps before it first."""
         if 0 <= site < self.main:
             return NOWHERE_READY
         order = self._orders[max([at for at in self._orders if at <= site])]
@@ -579,13 +575,13 @@ class PreparedOnDevice(Prepared):
         self.fail(status, site)
 
     def _unwind_after(self, order: int) -> None:
-        """Do what is done whatever has happened, where it is due after this step."""
+        """Do the cleanup that is due after this step."""
         for filled, command in self._afterwards:
             if filled < order < command.order:
                 command.encode(self)
 
     def _take_back(self, done: Sequence[_Yield], viewed: Sequence[int]) -> None:
-        """Have on the host what belongs there, and hear of faults that are the program's."""
+        """Copy the host's blocks back, and raise faults of the program."""
         if self._device.lost:
             return
         changed = set().union(*[stage.changed for stage in done]) if viewed or self._hosts else set()
@@ -600,7 +596,7 @@ class PreparedOnDevice(Prepared):
                 else:
                     ctypes.memmove(block.begin, bytes(data), block.nbytes)
             device.report()
-        for number in viewed:  # whoever has a view may write at any time
+        for number in viewed:  # holders of a view may write at any time
             self._residents[number].newest = Newest.HOST
 
     @property
@@ -617,7 +613,7 @@ def _words_of(name: str) -> int:
 
 
 def _bytes_of(step: ops.Clear) -> ops.View:
-    """What is cleared, in words if it may be."""
+    """The cleared bytes, in words if possible."""
     size, name = (4, "u32") if step.offset % 4 == step.nbytes % 4 == 0 else (1, "u8")
     return ops.View(step.block, step.offset, name, (step.nbytes // size,), (size,))
 

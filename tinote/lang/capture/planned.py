@@ -1,16 +1,16 @@
-"""Calls that become plans by themselves: a derivative of a small kernel costs more Python than it computes.
+"""Calls that become plans automatically: for derivatives of small kernels, Python's overhead exceeds the computation.
 
     gradient = Planned(run, potential, ...)
     gradient(x)         # the first two calls with arguments of one signature just run
     gradient(x)         # the third is recorded (`recording.py`)
-    gradient(x)         # the fourth runs beside the plan, and memory and results must agree bit for bit
+    gradient(x)         # the fourth is compared with the plan: memory and results must agree bit for bit
     gradient(x)         # from now on the plan runs, in one native call
 
-A signature is what of the arguments may not differ: types and shapes of NumPy's arrays, which fields, integers by their
-value. What the arrays hold, where they are, and floats may be something else each time. What a call depends on beside
-them is compared before each (`MemoryPlan.is_current`); where anything differs, or might, the call just runs. Gradients
-of large arrays come from code of the plan's own (`first_stores.py`), which fast maths permits to round sums otherwise.
-It is also just run where more than launches happens: the user's function is one of which that is known (`straight.py`).
+A signature is the invariant part of the arguments: types and shapes of NumPy arrays, identities of fields, values of
+integers. Contents and addresses of arrays, and floats, may differ in each call. Other dependencies are compared before
+each call (`MemoryPlan.is_current`); where anything differs, or might, the call just runs. Gradients of large arrays
+come from code of the plan's own (`first_stores.py`), which fast maths permits to round sums otherwise. The user's
+function must be known to do nothing but launch kernels (`straight.py`); else the call just runs.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ from tinote.runtime.seam import seam, silently
 
 Array = np.ndarray[Any, Any]
 
-#: How many calls of a signature just run.
+#: Number of calls of a signature that just run.
 PLAIN_CALLS = 2
-#: How often a signature is tried, and its plan made anew where something has changed.
+#: Greatest number of attempts for a signature, including new plans after changes.
 _MOST_TRIES = 4
-#: How many runs make up for the tries.
+#: Number of runs that resets the attempts.
 _MANY_RUNS = 100
-#: How many signatures one function knows.
+#: Greatest number of signatures of one function.
 _MOST_SIGNATURES = 64
-#: How many plans one function has, of which the oldest goes for each new signature.
+#: Greatest number of plans of one function; the oldest is dropped for a new signature.
 _MOST_PLANS = 8
-#: What is longer than this takes long enough by itself.
+#: Longer calls are dominated by their own work.
 _MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
@@ -73,7 +73,7 @@ _NO_CODES: Mapping[Native, Native] = {}
 
 
 class CallSignature(NamedTuple):
-    """What a call was called with: `key` of what may not differ, and what may, in order."""
+    """The arguments of a call: `key`, the invariant part, and the variable parts in order."""
 
     key: tuple[Any, ...]
     arrays: list[Array]
@@ -82,7 +82,7 @@ class CallSignature(NamedTuple):
 
 
 def _signature(args: tuple[Any, ...]) -> CallSignature | None:
-    """None for arguments that there are no plans for."""
+    """The signature of a call; None for arguments that plans do not support."""
     arrays: list[Array] = []
     numbers: list[float] = []
     fields: list[Field] = []
@@ -93,13 +93,13 @@ def _signature(args: tuple[Any, ...]) -> CallSignature | None:
 def _kinds(
     values: tuple[Any, ...], arrays: list[Array], numbers: list[float], fields: list[Field]
 ) -> tuple[Any, ...] | None:
-    """The key of these values; what may differ goes into the lists."""
+    """The key of these values; variable parts are added to the lists."""
     key: list[Any] = []
     for value in values:
         kind = type(value)
         if kind is np.ndarray:
-            # Contiguous, aligned and writable, as kernels take it without a copy. One of a single number may be taken
-            # for that.
+            # Contiguous, aligned and writable, as kernels take it without a copy. An array of a single number may be
+            # treated as a number.
             if not value.ndim or not value.size or not value.flags.carray:
                 return None
             arrays.append(value)
@@ -123,7 +123,7 @@ def _kinds(
 
 
 def _with(values: tuple[Any, ...], arrays: Any, numbers: Any) -> tuple[Any, ...]:
-    """Arguments with other arrays and floats in place of their own."""
+    """Arguments with these arrays and floats substituted."""
     return tuple(
         [
             next(arrays)
@@ -139,7 +139,7 @@ def _with(values: tuple[Any, ...], arrays: Any, numbers: Any) -> tuple[Any, ...]
 
 
 def _addresses(arrays: Sequence[Array]) -> list[int] | None:
-    """Where arrays begin; None where one is not contiguous or not writable."""
+    """The addresses of arrays; None if one is not contiguous or not writable."""
     try:
         return [addressof(c_char.from_buffer(array)) for array in arrays]  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, BufferError):
@@ -156,9 +156,9 @@ def _are_apart(arrays: Sequence[Array], addresses: Sequence[int]) -> bool:
 
 
 class Planned:
-    """`run`, by plans. `function`: what of the user's it calls, with arguments of its own. `fields`: those that it
-    knows beside its arguments. `makes_arrays`: whether arrays that `run` itself hands to fields depend on the signature
-    alone. `attaches`: what `run` does first where fields have got gradients or duals.
+    """`run`, by plans. `function`: the user's function that it calls, with arguments of its own. `fields`: those that
+    it knows besides its arguments. `makes_arrays`: whether arrays that `run` itself hands to fields depend on the
+    signature alone. `attaches`: called first where fields have received gradients or duals.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Planned:
         return self._tried(entry, signature, args)
 
     def _enter(self, signature: CallSignature) -> _Entry:
-        """A signature that was not seen before."""
+        """Add a new signature."""
         known = self._known
         plans = [key for key, entry in list(known.items()) if entry.plan is not None]
         if len(known) >= _MOST_SIGNATURES:
@@ -229,7 +229,10 @@ class Planned:
         return entry
 
     def _makes_room(self, nbytes: int) -> bool:
-        """Whether there may be a plan with `nbytes` bytes of its own. The oldest others go where they are too many."""
+        """Whether there may be a plan with `nbytes` bytes of its own.
+
+        The oldest ones are dropped where there are too many.
+        """
         if nbytes > _MOST_BYTES:
             return False
         for entry in list(self._known.values()):
@@ -243,7 +246,7 @@ class Planned:
         return True
 
     def _tried(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
-        """A call that is recorded, or runs beside its plan."""
+        """A call that is recorded, or compared with its plan."""
         if not capturing.acquire(blocking=False):
             return self._run(*args)
         try:
@@ -301,8 +304,8 @@ class Planned:
         return found
 
     def _proved(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
-        """Run the call and its plan from the same state, and trust the plan if they do the same: with the same codes
-        where these may round otherwise than those of other calls.
+        """Validate a plan: run it and the call from the same state; both use the same codes if these may round
+        differently from those of other calls.
         """
         plan = entry.plan
         assert plan is not None
@@ -354,7 +357,7 @@ class _Launching(Listening):
 
 
 class _Entry:
-    """What is known of a signature. `calls`: those that were not by plan."""
+    """The state of a signature. `calls`: those that did not use a plan."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -365,7 +368,7 @@ class _Entry:
 
 
 def _may_plan() -> bool:
-    """Whether nothing looks on that would miss something."""
+    """Whether no observer would miss events."""
     config = session.config
     return not (
         not may_replay(()) or (session.has_views and are_viewed()) or config.arch == "python" or config.kernel_profiler
@@ -373,8 +376,8 @@ def _may_plan() -> bool:
 
 
 class Attempt(Following):
-    """Follows a call that becomes a plan unless anything is `refused`: it has no conditions on numbers, and hands on no
-    arrays but its `inputs`.
+    """Records a call that becomes a plan unless something is `refused`: conditions on numbers, or arrays other than its
+    `inputs`.
     """
 
     def __init__(self, tables: Tables, inputs: Sequence[Array], makes_arrays: bool) -> None:
@@ -397,7 +400,7 @@ class Attempt(Following):
                 self.refuse("a condition on a number")
 
     def _is_made_anew(self, kind: str, part: Any) -> bool:
-        """Whether a result is a number that was computed, or an array that came into being."""
+        """Whether a result is a computed number or a new array."""
         if kind == "array":
             return self._tables.plan.blocks[part.block].kind == "scratch"
         return kind == "number" and isinstance(part, ops.Register) and part.kind == "f"
@@ -412,7 +415,7 @@ class Attempt(Following):
         return found
 
     def origin(self, code: Native) -> tuple[Specialisation, Request] | None:
-        """Which kernel's code that is, and of which request."""
+        """The kernel of machine code, and the request."""
         for _, _, instance in self.instances.values():
             found: tuple[Specialisation, Request] | None = instance.origin_of(code)
             if found is not None:
@@ -420,7 +423,7 @@ class Attempt(Following):
         return None
 
     def _note_launch(self, code: Any, values: Any) -> None:
-        """A launch was recorded: whether it is that of a kernel itself, which might run again."""
+        """Record whether a launch is of primal code, which might run again."""
         step = self.steps[-1]
         assert isinstance(step, ops.Launch)
         for _, _, instance in self.instances.values():
@@ -433,7 +436,7 @@ class Attempt(Following):
         return found
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        # What raises nothing, of floats: others are Python's, with their exceptions.
+        # Float operations that never raise; the others are Python's, with its exceptions.
         if operation not in _COMPUTED or type(value) is not float:
             self.refuse("what Python computes of numbers")
         return super().computed(operation, operands, value)
@@ -455,8 +458,8 @@ class Attempt(Following):
 
 
 class MemoryPlan:
-    """A plan in memory, with all that it depends on. `memories`: of the session's, what it touches; `buffers`: the
-    same, as far as kernels use them.
+    """A plan in memory, with its dependencies. `memories`: the session's memory that it uses; `buffers`: the part that
+    kernels use.
     """
 
     def __init__(
@@ -495,9 +498,9 @@ class MemoryPlan:
         self._attached = session.attached
         self._companions = [_companions(buffer) for buffer in self.buffers]
         self._given = blocks_to_give(plan, WARM_FROM)
-        #: codes that store what they add first, by those in whose place they are launched
+        #: codes with first stores, by those that they replace
         self.instead = instead
-        #: by block: the memory of the present run, which goes with its result
+        #: by block: the memory of the present run, which the result owns
         self._fresh: dict[int, Memory] = {}
         self.use(1)
 
@@ -515,7 +518,7 @@ class MemoryPlan:
         self._result = _reader(end.result, found, self._fresh)
 
     def is_current(self) -> bool:
-        """Whether nothing has changed that it depends on, and nobody looks on."""
+        """Whether its dependencies are unchanged, and there is no observer."""
         if session.generation != self._generation or (session.watchers and not may_replay(self.memories)):
             return False
         if session.has_views and are_viewed():
@@ -536,7 +539,7 @@ class MemoryPlan:
         return self._dependencies.changed() is None
 
     def point(self, signature: CallSignature) -> bool:
-        """Go to these arrays. Gives whether they, and the floats, are such that it may."""
+        """Point the plan to these arrays. Returns whether they, and the floats, are suitable."""
         if signature.numbers and any(self._largest < abs(one) < math.inf for one in signature.numbers):
             return False  # kernels refuse it
         arrays = [*signature.arrays, *self._held] if self._held else signature.arrays
@@ -573,12 +576,12 @@ class MemoryPlan:
 
 
 def _own_bytes(plan: Program) -> int:
-    """How much memory a plan has beside what it is called with, and what is there anyway."""
+    """The bytes of a plan's own memory, without arguments and existing memory."""
     return sum([block.nbytes for block in plan.blocks if block.kind in ("scratch", "data")])
 
 
 def _largest_number(plan: Program) -> float:
-    """The largest that inputs may be to fit where they go to."""
+    """The largest input that fits its destination."""
     names = {
         name
         for step in plan.root.steps
@@ -607,7 +610,7 @@ def _companions(buffer: Buffer) -> tuple[Buffer | None, ...]:
 
 
 def _reader(result: ops.Result, prepared: Prepared, fresh: dict[int, Memory]) -> Callable[[], Any]:
-    """What gives the value of a result. `fresh`: by block, the memory that the run was given, which is the result's."""
+    """The reader of a result. `fresh`: by block, the memory of the run, which the result owns."""
     kind, parts = result
     if kind == "array":
         view, dtype = parts

@@ -1,4 +1,4 @@
-"""Captured steps as a file that runs where there is no Python: in a web page (`viz/static/engine/program.js`).
+"""Exports captured steps as a file that runs without Python, in a web page (`viz/static/engine/program.js`).
 
     made = portable([("step", step, (1e-3,)), ("energy", energy, ())], fields={"x": x})
     Path("gravity.tinote").write_bytes(made.encode())
@@ -22,7 +22,7 @@ The description:
                 none prints
     launches    how many launches have drawn random numbers before
     parameters  name, kind ("f", "i" or "b") and value of each input of a function, shared by those that have the same
-    fields      name, type, address, shape and strides (bytes) of each field that the page may look at
+    fields      name, type, address, shape and strides (bytes) of each field that the page may read
     codes       name and sites (kind, place, text, parts or bounds) of each kernel, for messages
     functions   name; block: address of its launch block; registers: their address; inputs: parameter, register and
                 kind; arguments: how many inputs are arguments; counter: the register of `launches`, or null;
@@ -81,13 +81,13 @@ else:
 
 MAGIC = b"tinote\0P"
 VERSION = 1
-#: The most memory that a page gives: what a WebAssembly memory of 32 bits has.
+#: The greatest size of a 32-bit WebAssembly memory.
 _MOST_BYTES = (1 << 32) - (1 << 16)
 
 
 class Portable:
-    """What `portable` makes. `description`: as the file's; `module`: WebAssembly; `memory`: its bytes from
-    `description["memory"]["base"]` on; `refused`: the functions that could not be taken, with the reason.
+    """The result of `portable`. `description`: that of the file; `module`: WebAssembly; `memory`: its bytes from
+    `description["memory"]["base"]` on; `refused`: the functions that could not be exported, with the reason.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Portable:
 
 
 def read_portable(data: bytes) -> Portable:
-    """A file's content. Raises `ValueError` for data that is not whole, or not such a file."""
+    """The content of a file. Raises `ValueError` for data that is incomplete, or not such a file."""
     try:
         if data[:8] != MAGIC:
             raise ValueError("this is not a captured program")
@@ -149,16 +149,18 @@ def portable(
     *,
     unasked: bool = False,
 ) -> Portable:
-    """Captured steps for a page. `functions`: a name, a function or what `ti.capture` made of it, and its arguments, of
-    which numbers may be others at each call; `fields`: what may be looked at and written to from outside, by name.
+    """Captured steps for a page.
 
-    Memory is as it is now; what each function sets to zero, or copies over, before it reads it is left out unless it is
-    among `fields`. A function that cannot be captured, or has no WebAssembly, is among `refused`; so is, if this is
-    `unasked`, one of which it is not known that running it changes nothing but memory and numbers.
+    `functions`: a name, a function or the result of `ti.capture`, and its arguments; numbers among these may differ at
+    each call. `fields`: those that may be read and written from outside, by name.
+
+    Memory has its present contents; memory that each function clears or overwrites before reading it is left out unless
+    it is among `fields`. A function that cannot be captured, or has no WebAssembly, is among `refused`; so is, with
+    `unasked`, one that is not known to change only memory and numbers.
     """
     builder = _Builder()
     refused: dict[str, TinoteError] = {}
-    with session.on_cpu():  # what a GPU runs is not captured
+    with session.on_cpu():  # steps on a GPU are not captured
         for name, function, arguments in functions:
             try:
                 program = (
@@ -174,8 +176,8 @@ def portable(
 
 
 class _Code(NamedTuple):
-    """A kernel for WebAssembly. `native`: the same for this machine; `overwritten`: the fields of which a launch needs
-    nothing that they hold.
+    """A kernel for WebAssembly. `native`: the same for this machine; `overwritten`: the fields whose old contents a
+    launch does not need.
     """
 
     native: Native
@@ -187,7 +189,7 @@ class _Code(NamedTuple):
 
 
 class _Builder(FileMemory):
-    """The functions of a file, and where everything is in its memory."""
+    """Builds the functions of a file, and the layout of its memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -249,11 +251,11 @@ class _Builder(FileMemory):
         return description, module.image, memory
 
     def _functions(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """What the description says of functions, and of shaders."""
+        """The description of functions and of shaders."""
         made = [_Function(self, name, captured) for name, captured in self._captured]
         functions = [function.described() for function in made]
         on_gpu = [self._stages(captured) for _, captured in self._captured]
-        # One that does little keeps no device busy; the others come along where one does much.
+        # A small function does not keep a device busy; it uses the device only if another one does.
         if max([0, *[operations for _, operations in on_gpu]]) < LEAST_OPERATIONS:
             return functions, []
         numbers: dict[Native, int] = {}
@@ -270,7 +272,7 @@ class _Builder(FileMemory):
         return functions, [described_shader(self, name, shader) for name, shader in used if shader is not None]
 
     def _stages(self, captured: Any) -> tuple[DeviceStages | None, int]:
-        """A function in the stages in which a GPU runs it, if it can, and about how many operations it has there."""
+        """A function in stages for a GPU, if possible, and its approximate number of operations there."""
         if not all_are_possible(captured.plan.root):
             return None, 0
         stages = stages_of(captured.plan.root)
@@ -324,7 +326,7 @@ class _Builder(FileMemory):
         return self.block(memory.whole) + memory.address - memory.whole.address
 
     def shader_address(self, buffer: Buffer, native: Native) -> int:
-        """Where a buffer of a shader is that is no array; one of a launch's own is the same in all launches."""
+        """The address of a shader's buffer other than an array; a launch's own buffer is the same in all launches."""
         specialisation = self._codes[native].specialisation
         if buffer.kind is not BufferKind.SAVED:
             return self._address(buffer, specialisation)
@@ -334,9 +336,7 @@ class _Builder(FileMemory):
         return found
 
     def _overwritten(self) -> set[int]:
-        """The blocks of the session's memory of which no function needs what they hold: it overwrites all of them
-        before anything else.
-        """
+        """The blocks of session memory whose contents no function needs: each overwrites them completely first."""
         needed: set[int] = set()
         touched: set[int] = set()
         for _, captured in self._captured:
@@ -363,7 +363,7 @@ class _Builder(FileMemory):
     # ---- what the description says
 
     def code(self, native: Native) -> _Code:
-        """A kernel's number, and what it is here."""
+        """The number of a kernel, and its entry in the file."""
         return self._codes[native]
 
     def parameter(self, key: Any, name: str, kind: str, value: Any) -> int:
@@ -439,7 +439,7 @@ class _Function(Instructions):
     # ---- what the description says
 
     def described(self) -> dict[str, Any]:
-        """Put it into memory, and say where it is."""
+        """Put it into memory, and describe its place."""
         builder = self._builder
         self.assemble()
         code = builder.instructions(self.words)
@@ -472,7 +472,7 @@ class _Function(Instructions):
 
 
 def _origin(captured: Any, native: Native) -> tuple[Any, Request]:
-    """The kernel that machine code is of, and the request."""
+    """The kernel of machine code, and the request."""
     for _, _, instance in captured.instances:
         found: tuple[Any, Request] | None = instance.origin_of(native)
         if found is not None:
@@ -481,7 +481,7 @@ def _origin(captured: Any, native: Native) -> tuple[Any, Request]:
 
 
 class _Needs:
-    """Of which blocks of a plan something is used that they hold at first. `overwritten`: by code, the blocks that a
+    """Live-in analysis: the blocks of a plan whose initial contents are used. `overwritten`: by code, the blocks that a
     launch overwrites before it reads them.
     """
 
@@ -501,7 +501,7 @@ class _Needs:
             self._follow(side, fresh)
 
     def _of(self, step: Any) -> tuple[set[int], set[int]]:
-        """The blocks of which a step needs something, and those that it overwrites."""
+        """The blocks that a step reads, and those that it overwrites completely."""
         plan = self._plan
         match step:
             case ops.Launch():

@@ -30,7 +30,7 @@ else:
 
 
 class _Within(int):
-    """The address of a byte in an input, or in a block that is given: known when the plan runs."""
+    """The address of a byte in an input or in a given block: known only when the plan runs."""
 
     block: int
     offset: int
@@ -47,11 +47,10 @@ class _Within(int):
 
 class Prepared(Instructions):
     """A plan that runs. `natives` are its codes, `memories` its blocks as far as they are the session's, or copies of
-    these. `threads`: the most threads of a launch; by default what the session says. `given`: blocks whose memory each
-    run is given (`point`), as that of inputs.
+    these. `threads`: the most threads of a launch; by default those of the session. `given`: blocks whose memory is
+    given for each run (`point`), like that of inputs.
 
-    `run(inputs)` gives the number of the end that was reached, or `NOWHERE_READY`; `number` tells what a register
-    holds.
+    `run(inputs)` returns the number of the end that was reached, or `NOWHERE_READY`; `number` reads a register.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Prepared(Instructions):
         self._threads = threads
         self._memories = [self._memory_of_block(number, memory) for number, memory in enumerate(memories)]
         self._blocks: dict[Any, LaunchBlock] = {}
-        #: by block of an input, or of what is given: what holds addresses in it, as memory, index of the word and byte
+        #: by block of an input or given block: the words with addresses in it, as memory, index of the word and byte
         self._places: dict[int, list[tuple[memoryview, int, int]]] = {}
         self._within: list[tuple[int, _Within]] = []
         self._held: list[tuple[Launcher, LaunchBlock]] = []
@@ -89,7 +88,7 @@ class Prepared(Instructions):
         self._start()
 
     def _memory_of_block(self, number: int, memory: Memory | None) -> Memory | None:
-        """Where a block is; None for one that each run is told."""
+        """The address of a block; None for one that is given for each run."""
         block = self.plan.blocks[number]
         if number in self.given or memory is not None or block.kind == "input":
             return None if number in self.given else memory
@@ -113,7 +112,7 @@ class Prepared(Instructions):
             launcher.release(block)
 
     def run(self) -> int:
-        """Run; the registers of the inputs have their values. Raises what the step itself would raise."""
+        """Run; the registers of the inputs have their values. Raises the errors of the step itself."""
         session.replayed = session.order = session.order + 1
         try:
             status = self._launch(self._address)
@@ -134,7 +133,7 @@ class Prepared(Instructions):
         return self._block.integers[2]
 
     def number(self, operand: ops.Operand) -> Any:
-        """What a register holds, or a constant."""
+        """The value of a register or a constant."""
         if isinstance(operand, ops.Constant):
             return operand.value
         if operand.kind == "f":
@@ -143,26 +142,26 @@ class Prepared(Instructions):
         return bool(found) if operand.kind == "b" else found & 0xFFFFFFFFFFFFFFFF if operand.kind == "s" else found
 
     def array(self, view: ops.View, dtype: str) -> Any:
-        """A copy of what a view holds, row by row."""
+        """A contiguous copy of a view."""
         memory = self._memories[view.block]
         assert memory is not None
         begin = memory.view()[view.offset :]
         return np.ndarray(view.shape, dtype, begin).copy() if 0 not in view.shape else np.zeros(view.shape, dtype)
 
     def memory_of(self, view: ops.View) -> np.ndarray[Any, Any]:
-        """The numbers of a view, where they are."""
+        """The numbers of a view, without a copy."""
         memory = self._memories[view.block]
         assert memory is not None
         dtype = numpy_type(scalar_named(view.type))
         return np.ndarray(view.shape, dtype, memory.view(), view.offset, view.strides)
 
     def copier(self, view: ops.View) -> Callable[[], np.ndarray[Any, Any]]:
-        """What gives a copy of the numbers of a view."""
+        """A function that copies the numbers of a view."""
         values = self.memory_of(view)
         return lambda: warm_copy(values)
 
     def point(self, block: int, address: int) -> None:
-        """What is in this block, an input or one that is given, is at an address from now on."""
+        """Set the address of this block, an input or a given one."""
         for words, number, offset in self._places.get(block, ()):
             words[number] = address + offset
 
@@ -176,11 +175,11 @@ class Prepared(Instructions):
             self._places.setdefault(place.block, []).append((words, number, place.offset))
 
     def set_counter(self) -> None:
-        """Launches that draw random numbers go on with the session's sequence."""
+        """Launches that draw random numbers continue the session's sequence."""
         self.integers[self.counter_register] = session.launches
 
     def keep_counter(self) -> None:
-        """The session's sequence goes on after them."""
+        """Advance the session's sequence past them."""
         session.launches = self.counter
 
     @property
@@ -210,7 +209,7 @@ class Prepared(Instructions):
                 self._note_place(place, block.integers, slot // 8)
             for slot, extent in step.extents:
                 block.integers[slot // 8] = extent
-            # The session's memory is what the code knows; but here may be a copy, or a block of the plan's own.
+            # The code refers to the session's memory, but here it may be a copy, or a block of the plan itself.
             for slot, number, offset in self.plan.codes[step.code].pointers:
                 place = self.block_address(number) + offset if number >= 0 else 0
                 block.integers[slot // 8] = place
@@ -219,7 +218,7 @@ class Prepared(Instructions):
                 block.limit_threads(self._threads)
         return block.address, block.slots
 
-    # ---- what goes wrong
+    # ---- errors
 
     @property
     def failed(self) -> ops.Operation | None:
@@ -228,7 +227,7 @@ class Prepared(Instructions):
         return self.begins[max(known)] if known else None
 
     def _unwind(self, site: int) -> None:
-        """Do what is done whatever has happened: the step has failed at the word `site`."""
+        """Do the cleanup after the step has failed at the word `site`."""
         due = [(begin, end) for filled, begin, end in self.always if filled < site < begin]
         if not due:
             return
@@ -244,7 +243,7 @@ class Prepared(Instructions):
             integers[0] = self._code.address
 
     def _launching(self, site: int) -> tuple[Launcher, LaunchBlock] | None:
-        """What launches at this word."""
+        """The launch at this word."""
         step = self.launches.get(site)
         return None if step is None else (self._natives[step.code].launcher, self._blocks[launch_key(step)])
 
@@ -256,7 +255,7 @@ class Prepared(Instructions):
             launcher.note_interruption(error, block)
 
     def fail(self, status: int, site: int) -> NoReturn:
-        """Raise what the instruction at this word has ended with."""
+        """Raise the error of the instruction at this word."""
         found = self._launching(site)
         if found is not None:
             launcher, block = found

@@ -1,7 +1,7 @@
-"""One call of a step that is being captured: what it does to memory, heard at the seam (`runtime/seam.py`).
+"""The recorder of one call of a step: its memory effects, as reported by the hooks of `runtime/seam.py`.
 
 Numbers that depend on an argument, or on memory, are traced numbers (`lang/data/traced.py`) with a symbol: arithmetic
-on them is recorded, a comparison is a decision, and what needs the number itself is refused at the user's line.
+on them is recorded, a comparison is a decision, and uses that need the number itself are refused at the user's line.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from tinote.source import caller
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
-#: Operations that exist for floats alone.
+#: Operations that exist only for floats.
 _FLOATS_ONLY = {"float_power", "sqrt", "scale"}
 
-#: How many conditions one call may decide: each one doubles what has to be tried.
+#: Greatest number of conditions per call: each doubles the number of paths.
 _MOST_DECISIONS = 24
 
 _TYPES = {
@@ -58,8 +58,8 @@ def blocks_of(fields: Iterable[Field]) -> list[tuple[Memory, str]]:
 
 
 class Tables:
-    """What all calls of one capture have in common: the plan's blocks and codes, with what they are in this process.
-    `touch` is told of a block of the session's before it is first used.
+    """State shared by all calls of one capture: the plan's blocks and codes, with their objects in this process.
+    `touch` is called with a block of the session before its first use.
     """
 
     def __init__(self, plan: Program, touch: Callable[[Memory], None] | None = None) -> None:
@@ -75,7 +75,7 @@ class Tables:
         self._scratch: dict[tuple[int, int], int] = {}
         self._data: dict[bytes, int] = {}
         self._inputs: dict[int, int] = {}
-        #: by who has them: blocks that are elsewhere each time
+        #: by owner: blocks whose address differs each time
         self.lent_blocks: dict[Any, int] = {}
 
     def code(self, native: Native, place: Any) -> int:
@@ -121,7 +121,7 @@ class Tables:
         return known
 
     def lent(self, whose: Any, name: str, nbytes: int) -> int:
-        """The number of the block that `whose` has from others."""
+        """The number of the external block of `whose`."""
         known = self.lent_blocks.get(whose)
         if known is None:
             known = self.lent_blocks[whose] = self._add(ops.Block("input", name, nbytes), None)
@@ -141,7 +141,7 @@ class Tables:
 
 
 class Symbol:
-    """A number of the step that `recording` hears: what is in `register`."""
+    """A number in the recorded step: the contents of `register`."""
 
     __slots__ = ("is_component", "recording", "register")
 
@@ -169,8 +169,8 @@ class Symbol:
 
 
 class Listening(Listener):
-    """Hears a function that runs beside a captured step: its launches use one thread, so that sums of floats have one
-    order.
+    """Listener for a function that is compared with its captured step: its launches use one thread, so that sums of
+    floats have a fixed order.
     """
 
     def copied(self, array: Any, what: str) -> Any:
@@ -181,7 +181,7 @@ class Listening(Listener):
 
 
 class Wary(Listening):
-    """The same of a function that nobody has asked to run: a kernel that prints is refused before it does."""
+    """As `Listening`, but rejects kernels that print before they run, since capture was not requested."""
 
     def launch(self, code: Any, values: Any) -> Any:
         if code.prints:
@@ -190,14 +190,14 @@ class Wary(Listening):
 
 
 class Spans(Generic[T]):
-    """Pieces of memory that have nothing in common, each with something to know of it."""
+    """An interval map: disjoint pieces of memory, each with a value."""
 
     def __init__(self) -> None:
         self._begins: list[int] = []
         self._known: list[tuple[int, int, T]] = []  # in the same order: begin, end, and that
 
     def add(self, begin: int, nbytes: int, known: T) -> None:
-        """One more. What began there before is forgotten."""
+        """Add a piece. One that began there before is removed."""
         at = bisect_left(self._begins, begin)
         if at < len(self._begins) and self._begins[at] == begin:
             self._known[at] = begin, begin + nbytes, known
@@ -206,7 +206,7 @@ class Spans(Generic[T]):
             self._known.insert(at, (begin, begin + nbytes, known))
 
     def at(self, address: int, nbytes: int = 1) -> tuple[int, T] | None:
-        """Where the piece begins that these bytes are in, and what is known of it."""
+        """The start of the piece that contains these bytes, and its value."""
         place = bisect_right(self._begins, address) - 1
         if place < 0:
             return None
@@ -214,15 +214,15 @@ class Spans(Generic[T]):
         return (begin, known) if address + nbytes <= end else None
 
     def holding(self, address: int, nbytes: int = 1) -> T | None:
-        """What is known of the piece that these bytes are in."""
+        """The value of the piece that contains these bytes."""
         found = self.at(address, nbytes)
         return None if found is None else found[1]
 
 
 class Recording(Listener):
-    """`decisions`: the sides that the first conditions take; those after them go by what is true. `arguments`: memory
-    that the step is called with, and its names. `inputs`: arrays that it is called with, which lie apart, and elsewhere
-    each time. `prints`: whether kernels may print, as they do again in each replay.
+    """`decisions`: the outcomes of the first conditions; later ones are evaluated. `arguments`: memory that the step is
+    called with, and its names. `inputs`: arrays that it is called with, which are disjoint, with addresses that differ
+    in each call. `prints`: whether kernels may print, since each replay prints again.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Recording(Listener):
         self.steps: list[ops.Operation] = []
         self.refused: CaptureError | None = None
         self.is_open = True
-        #: whether other elements may be touched for other arguments: who records then sees to it
+        #: whether other elements may be accessed for other arguments: the caller then handles it
         self.may_choose = False
         self.trace = Trace()
         #: kernels that were prepared, with their keys and instances
@@ -249,36 +249,36 @@ class Recording(Listener):
         self._decided = 0
         self._registers = 0
         self._scratch = 0
-        #: of registers that hold what was in memory: the type of NumPy's that it has there
+        #: for registers loaded from memory: the NumPy type there
         self._types: dict[int, str] = {}
         known = [*blocks_of(list(session.fields)), *arguments]
         self._wholes = Spans[tuple[Memory, str]]()
         for memory, name in known:
             self._wholes.add(memory.begin, memory.nbytes, (memory, name))
-        #: memory that came into being meanwhile and was used: its block, and what keeps it
+        #: new memory that was used: its block, and its owner
         self._made = Spans[tuple[int, Any]]()
         for k, one in enumerate(inputs):
             self._made.add(_address(one), one.nbytes, (tables.input(k, one.nbytes), one))
-        #: memory that came into being meanwhile, and whether as zeros
+        #: new memory, and whether it was zeroed
         self._born = Spans[tuple[Memory, bool]]()
 
     def add(self, step: ops.Operation) -> None:
-        """The call is about to do something."""
+        """Record a step that the call is about to do."""
         self.steps.append(step)
 
     # ---- the call
 
     def register(self, kind: str) -> ops.Register:
-        """A new one."""
+        """A new register."""
         self._registers += 1
         return ops.Register(kind, self._registers - 1)
 
     def number(self, register: ops.Register, value: Any) -> Traced:
-        """What Python gets of a register that holds `value` now."""
+        """The Python number for a register with the present `value`."""
         return traced(self.trace, value, 0.0, 0, Symbol(self, register))
 
     def run(self, function: Any) -> Any:
-        """Call a function and listen. Raises `CaptureError`."""
+        """Call a function and record it. Raises `CaptureError`."""
         outer, seam.listener = seam.listener, self
         try:
             returned = function()
@@ -298,7 +298,7 @@ class Recording(Listener):
         self.add(ops.End(self._result(returned), updates, tuple(seeds)))
 
     def close(self) -> None:
-        """It is over: numbers are plain."""
+        """End the recording: numbers are plain from now on."""
         self.is_open = False
         self.trace.close()
         for _, _, instance in self.instances.values():
@@ -366,7 +366,7 @@ class Recording(Listener):
             raise self._refusal("an integer of more than 64 bits with its sign")
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        """What arithmetic makes of numbers."""
+        """Record arithmetic on numbers."""
         if operation == "positive" and type(operands[0]) is Traced and value == operands[0].value:
             found = self.operand(operands[0])
             if isinstance(found, ops.Register):
@@ -383,7 +383,7 @@ class Recording(Listener):
         return Symbol(self, register)
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
-        """A condition. Gives the side that the program goes on with."""
+        """Record a condition. Returns the side with which the program continues."""
         span = caller("numpy")
         self._refuse_whole_vectors((a, b))
         register = self.register("b")
@@ -402,7 +402,7 @@ class Recording(Listener):
                     "arithmetic on whole vectors in Python", "compute with components (`p.x`, `p[0]`), or in a kernel"
                 )
 
-    # ---- what is heard
+    # ---- hooks
 
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
         self.instances[id(kernel), key] = self._tables.instances[id(kernel), key] = kernel, key, instance
@@ -436,7 +436,7 @@ class Recording(Listener):
 
     def clearing(self, memory: Any) -> None:
         if not memory.is_whole:
-            return  # it is told as what it is
+            return  # it is recorded as such
         block, offset = self._place(memory.begin, memory.nbytes, memory)
         self.add(ops.Clear(block, offset, memory.nbytes))
 
@@ -522,7 +522,7 @@ class Recording(Listener):
     # ---- where memory is
 
     def _view(self, held: Any, *, fresh: bool = False) -> ops.View:
-        """An array or a block; `fresh`: it may have come into being just now."""
+        """The view of an array or a block; `fresh`: it may be new."""
         if isinstance(held, Memory):
             block, offset = self._place(held.begin, held.nbytes, held if fresh else None)
             return ops.View(block, offset, "u8", (held.nbytes,), (1,))
@@ -531,8 +531,8 @@ class Recording(Listener):
         return ops.View(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
 
     def _place(self, address: int, nbytes: int = 1, fresh: Any = None, size: int | None = None) -> tuple[int, int]:
-        """The block that an address is in, and the byte in it. `fresh`: what is there, `size` bytes, if it may have
-        come into being in this call.
+        """The block of an address, and the byte in it. `fresh`: the memory there, `size` bytes, if it may be new in
+        this call.
         """
         if not address:
             return _NULL, 0
@@ -554,13 +554,13 @@ class Recording(Listener):
         raise self._refusal("an array that tinote does not own", "use a field or a ti.ndarray")
 
     def _fixed_place(self, memory: Memory, name: str) -> tuple[int, int]:
-        """The same of memory that code has at each launch: what is no field's is the kernel's own."""
+        """The place of memory fixed in the code: memory outside fields is the kernel's own."""
         if self._is_known(memory.begin):
             return self._place(memory.begin)
         return self._tables.field(memory.whole, name), memory.begin - memory.whole.begin
 
     def _place_of(self, code: Native, arrays: Sequence[BoundArray], at: int, address: int) -> tuple[int, int]:
-        """The same of an address that a launch gets with one of its arrays. What others manage is data."""
+        """The place of an array argument's address. External memory is data."""
         bound = arrays[at]
         if isinstance(bound, CopiedArray) and isinstance(bound.original, CapturedArray):
             raise self._refusal("an array whose elements do not lie one after the other", "pass a copy: `a.copy()`")
@@ -573,12 +573,12 @@ class Recording(Listener):
         return self._place(address)
 
     def lend(self, held: Memory | Array, name: str, whose: Any) -> None:
-        """Memory that `whose` has from others, which is elsewhere each time."""
+        """Register external memory of `whose`, whose address differs each time."""
         begin = held.begin if isinstance(held, Memory) else _address(held)
         self._made.add(begin, held.nbytes, (self._tables.lent(whose, name, held.nbytes), held))
 
     def knows(self, value: Any) -> bool:
-        """Whether it is an array whose memory the step knows."""
+        """Whether the step knows an array's memory."""
         return isinstance(value, np.ndarray) and value.size > 0 and self._is_known(_address(value))
 
     def _is_known(self, address: int) -> bool:
@@ -600,9 +600,9 @@ def _register_kind(t: Scalar) -> str:
 
 
 class Following(Recording):
-    """A call that counts: it is not undone, and what cannot be captured does not end it. That is noted as `refused`,
-    and from there on numbers are plain and nothing is recorded. `marks`: what `variables`, each with what holds it and
-    its key there, were before each step.
+    """Records a call that counts: it is not undone, and an operation that cannot be captured does not end it. That is
+    recorded as `refused`, and from there on numbers are plain and nothing is recorded. `marks`: the values of
+    `variables`, each with its holder and its key there, before each step.
     """
 
     def __init__(
@@ -635,7 +635,7 @@ class Following(Recording):
             seam.listener = outer
 
     def give_up(self, error: CaptureError) -> None:
-        """It cannot be captured."""
+        """Give up the recording: the call cannot be captured."""
         self.refused = self.refused or error
         self.is_open = False
 
@@ -648,7 +648,7 @@ class Following(Recording):
         return found
 
     def _heard(self, tell: Any, *arguments: Any) -> Any:
-        """What is heard, as far as it can be captured; else None."""
+        """The result of a hook, if it can be captured; else None."""
         if self.refused is None:
             try:
                 return tell(*arguments)
@@ -684,7 +684,7 @@ class Following(Recording):
         self._heard(super().assigning, array, position, numbers, value)
 
     def copied(self, array: Any, what: str) -> Any:
-        # What NumPy makes of it behind our back would need a trial to be found out.
+        # Writes by NumPy cannot be observed, and would need a validation run.
         self.refuse(what)
         return array
 

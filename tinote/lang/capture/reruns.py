@@ -1,4 +1,5 @@
-"""Which launches of a recording may run again in place of saving what they have written (`program/rerun.py`)."""
+"""Rematerialisation: launches of a recording that may run again instead of saving their results
+(`program/rerun.py`)."""
 
 from __future__ import annotations
 
@@ -13,13 +14,12 @@ from tinote.lang.kernels.arguments import arguments_of
 from tinote.program import operations as ops
 from tinote.program.rerun import Bytes, Rerun
 
-#: The most that a launch may compute for each element, in additions: about what writing it to memory and bringing it
-#: back takes, in code for vectors.
+#: Greatest cost of a launch per element, in additions: about the cost of storing and reloading it, in vector code.
 MOST_WORK = 24.0
 
 
 def rerun_of(instance: Any, native: Native, values: Sequence[Any]) -> Rerun | None:
-    """What it takes to run a launch of `native`, a kernel's primal code, again; None where it may not."""
+    """The data to run a launch of `native`, a kernel's primal code, again; None where that is not allowed."""
     specialisation = instance.specialisation
     if native.prints or native.results or specialisation.uses_random:
         return None
@@ -51,7 +51,7 @@ def rerun_of(instance: Any, native: Native, values: Sequence[Any]) -> Rerun | No
 
 
 def _span(buffer: Any, regions: list[IndexRegion] | None) -> Bytes | None:
-    """The bytes of a row of numbers that lie in some regions; None where they are not known."""
+    """The byte range of a row of numbers in some regions; None if unknown."""
     if not regions or buffer.rank != 1 or buffer.element:
         return None
     size = buffer.dtype.size
@@ -59,14 +59,14 @@ def _span(buffer: Any, regions: list[IndexRegion] | None) -> Bytes | None:
 
 
 class HeardLaunches:
-    """Which launches a recording has heard. As `Reruns` it tells what it takes to run one of them again."""
+    """The launches of a recording. As `Reruns` it gives the data to run one of them again."""
 
     def __init__(self) -> None:
         self._launched: dict[tuple[int, tuple[tuple[int, int], ...]], tuple[Any, Native, tuple[Any, ...]]] = {}
         self._known: dict[tuple[int, tuple[tuple[int, int], ...]], Rerun | None] = {}
 
     def note(self, step: ops.Launch, instance: Any, native: Native, values: Sequence[Any]) -> None:
-        """An instance has run its primal code."""
+        """Record that an instance has run its primal code."""
         self._launched.setdefault((step.code, step.extents), (instance, native, tuple(values)))
 
     def __call__(self, step: ops.Launch) -> Rerun | None:

@@ -1,8 +1,8 @@
-"""Plans in stages, as a device runs them: in a page (`webgpu.py`), and in a session on a GPU (`on_device.py`).
+"""Splits plans into stages for a device: in a page (`webgpu.py`), and in a session on a GPU (`on_device.py`).
 
 Each stage begins with arithmetic of numbers, which the replay does where Python or WebAssembly runs, and goes on with
-commands for the device (launches, clears, copies, fills); it ends where the next arithmetic needs a number that they
-leave in the device's memory. Most steps are one stage, and nobody waits.
+commands for the device (launches, clears, copies, fills); it ends where the next arithmetic needs a number from the
+device's memory. Most steps are one stage without waits.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ MOST_AXES = 4
 
 
 class DeviceStage(NamedTuple):
-    """Arithmetic of numbers, and commands for the device that need no number of each other, in the order of the
-    program.
-    """
+    """Arithmetic, and independent commands for the device, in program order."""
 
     steps: list[ops.Operation]
 
@@ -53,7 +51,7 @@ class DeviceStages(NamedTuple):
 def stages_of(path: Path) -> DeviceStages:
     """A path in stages."""
     stages = [DeviceStage([])]
-    pending: set[int] = set()  # registers that the commands of this stage give
+    pending: set[int] = set()  # registers written by the commands of this stage
     for step in path.steps:
         if _depend(ops.read_by(step), pending):
             stages.append(DeviceStage([]))
@@ -68,12 +66,12 @@ def stages_of(path: Path) -> DeviceStages:
 
 
 def is_arithmetic(step: ops.Operation) -> bool:
-    """Whether it only deals with numbers in registers."""
+    """Whether a step only computes on registers."""
     return isinstance(step, ops.Compute | ops.Seed | ops.End)
 
 
 def all_are_possible(path: Path) -> bool:
-    """Whether a device can do all that this path does, and what follows it."""
+    """Whether a device can do all steps of this path and its continuations."""
     return all(is_possible(step) for one in path.all() for step in one.steps)
 
 
@@ -82,7 +80,7 @@ def _depend(operands: Sequence[ops.Operand], pending: set[int]) -> bool:
 
 
 def is_possible(step: ops.Operation) -> bool:
-    """Whether a device can do a step: it has words, and does not convert."""
+    """Whether a device can do a step: it has only words, and does not convert."""
     match step:
         case ops.Clear(_, offset, nbytes):
             return offset % 4 == 0 and nbytes % 4 == 0
@@ -99,7 +97,7 @@ def is_possible(step: ops.Operation) -> bool:
 
 
 def run_of(target: ops.View, source: ops.View) -> tuple[int, list[tuple[int, ...]]]:
-    """How many bytes of two views lie one after the other in both, and the axes that such runs are repeated along."""
+    """The length in bytes of runs that are contiguous in two views, and the axes along which they repeat."""
     size = scalar_named(target.type).size
     axes = merged_axes(target.shape, (target.strides, source.strides))
     if axes and axes[-1][1] == axes[-1][2] == size:

@@ -1,4 +1,4 @@
-"""Functions that do nothing in Python but to launch kernels, one after the other.
+"""Straight-line functions: they only launch kernels.
 
     def simulate(x):                        # names that lead to kernels, fields, arrays and numbers; loops over ranges
         for t in range(STEPS):
@@ -6,9 +6,9 @@
         loss[None] = 0
         return energy(x) - 0.5 * ti.ad.grad(energy)(x)
 
-Of such a function it is certain, without running it, that another call with arguments of the same kind launches the
-same, as long as the names lead to the same: it may be replaced by its plan unnoticed. Everything else is refused:
-conditions, containers, attributes that are computed, calls of anything unknown. What it hands on is never looked at.
+Another call of such a function with arguments of the same kind certainly makes the same launches, as long as its names
+refer to the same objects: its plan may replace it. Everything else is refused: conditions, containers, computed
+attributes, unknown calls. Values that it passes on are not inspected.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _STRAIGHT = (
     ast.Tuple, ast.keyword, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.expr_context, ast.operator, ast.USub, ast.UAdd,
 )  # fmt: skip
 _NUMBERS = (int, float)
-#: What defaults of parameters may be.
+#: Allowed types of parameter defaults.
 _CONSTANTS = (int, float, str, type(None), Field, Kernel)
 _FIELD_METHODS = {"fill", "copy_from"}
 
 
 class StraightDependencies(Dependencies):
-    """`arrays`: NumPy's arrays among what was looked up. They are handed to kernels, so what they hold is no matter."""
+    """`arrays`: the NumPy arrays that were looked up. They are passed to kernels, so their contents do not matter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class StraightDependencies(Dependencies):
         if isinstance(function, Kernel | BoundKernel):
             return
         inner = getattr(function, "__tinote_calls__", None)
-        if inner is not None:  # a derivative, which launches what it is of, and gradients
+        if inner is not None:  # a derivative, which launches its kernel and gradients
             self.scan(inner)
             return
         if type(function) is not types.FunctionType:
@@ -74,11 +74,11 @@ class StraightDependencies(Dependencies):
 
 
 class _StraightReader(Reader, ast.NodeVisitor):
-    """Reads one function. Raises `CaptureError` where it is not straight."""
+    """Reads one function. Raises `CaptureError` where it is not straight-line code."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        #: the variables of the loops around what is read
+        #: the variables of the enclosing loops
         self._counters: list[str] = []
 
     def visit(self, node: ast.AST) -> None:
@@ -90,7 +90,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
         return CaptureError(f"{type(node).__name__} in '{self._code.co_name}' is not known to do the same each time")
 
     def _of(self, node: ast.expr) -> tuple[bool, Any]:
-        """Whether it is known what an expression gives, and that."""
+        """Whether the value of an expression is known, and the value."""
         return (True, self._value(node)) if self._use(node) else (False, None)
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -110,7 +110,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
-            # An element of a field, one and the same, gets a number.
+            # A number is assigned to a fixed element of a field.
             names = target.elts if isinstance(target, ast.Tuple) else [target]
             if not all(isinstance(one, ast.Name) for one in names) and not (
                 isinstance(target, ast.Subscript) and self._is_number(node.value)
@@ -165,7 +165,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
         self._counters.pop()
 
     def _is_fixed(self, node: ast.expr) -> bool:
-        """Whether an expression is an integer that is the same each time."""
+        """Whether an expression is a constant integer."""
         match node:
             case ast.Constant():
                 return type(node.value) is int
@@ -187,7 +187,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
             self._found.scan(called)
         for given in (*node.args, *[one.value for one in node.keywords]):
             given = given.value if isinstance(given, ast.Starred) else given
-            # An array is handed on as it is.
+            # An array is passed on unchanged.
             if not (isinstance(given, ast.Name | ast.Attribute) and isinstance(self._of(given)[1], np.ndarray)):
                 self.visit(given)
 

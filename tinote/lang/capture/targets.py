@@ -1,4 +1,4 @@
-"""A plan where kernels run: on the CPU (`prepare.py`) or on a GPU (`on_device.py`)."""
+"""Targets of plans: the CPU (`prepare.py`) or a GPU (`on_device.py`)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def prepared(
     ready: Callable[[Path], bool] | None = None,
     given: Collection[int] = (),
 ) -> Prepared:
-    """A plan that runs where kernels do. Raises `CaptureError` for what a GPU cannot do."""
+    """A plan prepared for the session's target. Raises `CaptureError` for operations that a GPU cannot do."""
     make = on_device.PreparedOnDevice if session.config.arch == "gpu" else Prepared
     return make(plan, natives, memories, threads, length, ready=ready, given=given)

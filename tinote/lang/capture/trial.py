@@ -1,4 +1,5 @@
-"""A function and its program, run from the same states: all that they leave must agree bit for bit."""
+"""Validation of a captured program: it and its function run from the same states, and all effects must agree bit for
+bit."""
 
 from __future__ import annotations
 
@@ -28,18 +29,18 @@ from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.seam import seam
 from tinote.source import NOWHERE, Span
 
-#: How many calls follow each other in a trial, so that each but the first begins where another one has ended.
+#: Number of consecutive calls in a validation; each starts from the state that the previous one left.
 CALLS = 3
-#: What floats among the arguments and in fields are multiplied by in a trial, and what integers among the arguments
-#: are moved by.
+#: Factors for floats among the arguments and in fields, and offsets for integers among the arguments, in a validation.
 VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
-#: Seconds, compilation included, after which a function that nobody has asked to run is left; and seconds of a later
-#: call from which on it is not captured, since it is proved by some twenty calls.
+#: Seconds, including compilation, after which an automatically captured function is stopped; and seconds of a later
+#: call from which on it is not captured, since validation takes some twenty calls.
 _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 
 class Left(NamedTuple):
-    """What a call leaves: its result, variables, how many launches have drawn random numbers, memory, and prints."""
+    """The effects of a call: its result, variables, the number of launches that drew random numbers, memory, and
+    prints."""
 
     returned: Any
     values: list[Any]
@@ -49,8 +50,8 @@ class Left(NamedTuple):
 
 
 class Trial:
-    """Runs a function and its program from the same states. As a context: memory, variables and the session's counters
-    are as before in the end, and what kernels print is kept apart.
+    """Runs a function and its program from the same states. As a context manager it restores memory, variables and the
+    session's counters, and captures the output of kernels.
     """
 
     def __init__(
@@ -68,27 +69,27 @@ class Trial:
             (ExternalMemory(a.__array_interface__["data"][0], a.nbytes, a), f"argument array {k}")
             for k, a in enumerate(self._arrays)
         ]
-        self.is_open = True  # not when all is put back in the end
+        self.is_open = True  # not when everything is restored at the end
         self._printed: list[str] = []
         self._printing = contextlib.ExitStack()
         self.variables = variables
         self._values = [namespace[name] for namespace, name in variables]
-        #: of the call that is recorded: what it is called with, and what the variables are before
+        #: for the recorded call: its arguments, and the variables before it
         self.inputs: list[ops.Register] = []
 
     def __enter__(self) -> Trial:
         self._printing.enter_context(prints_to(self._printed.append))
         self._launches = session.launches
-        self._fields = list(session.fields)  # none of them goes meanwhile
+        self._fields = list(session.fields)  # keeps them alive
         self._names = Spans[tuple[Memory, str]]()
         for memory, name in blocks_of(self._fields):
             self._names.add(memory.begin, memory.nbytes, (memory, name))
-        #: the memory that is used, as far as that is known, and what it held before
+        #: the memory known to be used, and its contents before
         self._memories: list[tuple[Memory, str]] = []
         self._copies: list[Memory] = []
         self._touched: set[int] = set()
         self._changed: set[int] = set()
-        #: the fields in it whose values vary, from when on it is known
+        #: the fields in it whose values vary, once known
         self.varied: list[Field] = []
         for memory, name in self.arguments:
             self._add(memory, name)
@@ -97,12 +98,12 @@ class Trial:
     # ---- the memory that is used
 
     def meet(self, memory: Memory) -> None:
-        """A call that is recorded uses it: perhaps none has before, and it may change."""
+        """Note memory that a recorded call uses, perhaps as the first one, and may change."""
         if id(memory) not in self._touched:
             self.touch_address(memory.begin)
 
     def touch_address(self, address: int, *, changes: bool = True) -> None:
-        """What lies there is about to be used; `changes`: perhaps to be written."""
+        """Note memory that is about to be used; `changes`: perhaps written."""
         found = self._names.holding(address)
         if found is None:
             return
@@ -119,8 +120,8 @@ class Trial:
         self._copies.append(memory.copy())
 
     def settle(self, program: Captured, gradients: Collection[Memory] = ()) -> None:
-        """The function has been recorded: from now on values vary, of all that it uses. Where other threads may read
-        what it only reads, of what it writes; and of these `gradients`.
+        """End the recording: from now on the values of all used memory vary. If other threads may read memory that the
+        function only reads, then only the values of written memory and of these `gradients` vary.
         """
         memories, plan = program.tables.memories, program.plan
         written = {id(memories[block]) for block in plan.written}
@@ -132,7 +133,7 @@ class Trial:
         self.varied = [field for field in self._fields if id(field.memory.whole) in varied]
 
     def listening(self) -> Listening:
-        """What hears a call."""
+        """The listener for a call."""
         return _Touching(self)
 
     def __exit__(self, *error: object) -> None:
@@ -159,7 +160,7 @@ class Trial:
         self._arguments = [varied(value, variation) for value in self.given]
 
     def call(self, listener: Any) -> Any:
-        """Call the function while somebody listens."""
+        """Call the function under a listener."""
         seam.listener = listener
         try:
             return self._function(*self._arguments)
@@ -167,11 +168,11 @@ class Trial:
             seam.listener = None
 
     def forget_prints(self) -> None:
-        """What was printed so far is no matter."""
+        """Discard the output so far."""
         self._printed.clear()
 
     def call_warily(self) -> None:
-        """Call what nobody has asked to run for the first time: leave it where it prints, or takes long."""
+        """Call an automatically captured function for the first time: stop it where it prints or takes long."""
         fields = len(session.fields)
         with ended_after(_LONGEST_FIRST_CALL):
             self.call(_TouchingWarily(self))
@@ -210,7 +211,7 @@ class Trial:
                 parts += one.values() if type(one) is dict else one
 
     def record(self, recording: Recording, plan: Program) -> Any:
-        """Call it, record what it does, and put back the variables. Gives what it returned."""
+        """Call it, record its effects, and restore the variables. Returns its result."""
         arguments: list[Any] = []
         inputs = []
         for value in self._arguments:
@@ -243,13 +244,13 @@ class Trial:
         return returned
 
     def updates(self, recording: Recording) -> tuple[tuple[int, ops.Operand], ...]:
-        """The variables that are others than at the begin of the call, by their place, and what they are now."""
+        """The variables changed by the call, by place, with their new values."""
         now = [recording.operand(namespace[name]) for namespace, name in self.variables]
         before = self.inputs[len(self.inputs) - len(self.variables) :]
         return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
 
     def prove(self, program: Captured) -> None:
-        """Raise `CaptureError` unless the program does what the function does, from several states."""
+        """Raise `CaptureError` unless the program has the effects of the function, from several states."""
         dependencies = program.guards.dependencies
         self.refuse_changes(dependencies)
         self.settle(program)
@@ -277,11 +278,11 @@ class Trial:
                     raise _unproved(self._first_difference(program, variation, call, wanted[call], found))
 
     def agreement(self, program: Captured) -> Agreement:
-        """What compares it with its function."""
+        """The comparison of the program with its function."""
         return Agreement(program.tables.natives, self._fields)
 
     def agree(self, agreement: Agreement, a: Left, b: Left) -> bool:
-        """Whether two calls have left the same."""
+        """Whether two calls had the same effects."""
         return (
             agreement.of_values(a[:3], b[:3])
             and a.printed == b.printed
@@ -292,11 +293,11 @@ class Trial:
         )
 
     def _all_of(self, left: Left) -> list[bytes]:
-        """What all memory held then, also that which was not used before."""
+        """The contents of all memory at that time, including memory not used before."""
         return [*left.memory, *[bytes(copy.view()) for copy in self._copies[len(left.memory) :]]]
 
     def left(self, returned: Any) -> Left:
-        """All that a call leaves."""
+        """The effects of a call."""
         values = [namespace[name] for namespace, name in self.variables]
         printed = "".join(self._printed)
         self._printed.clear()
@@ -326,7 +327,7 @@ class Trial:
 
         start()
         states = _States(program, [memory for memory, _ in self._memories], self.arguments)
-        with contextlib.suppress(Exception):  # the capture has met what the program does; this is to name a step
+        with contextlib.suppress(Exception):  # the capture did the same launches; this only serves to name a step
             states.run(lambda: self._function(*self._arguments))
         states.close()
         low, high = 0, len(states.seen)
@@ -376,7 +377,7 @@ def vary(array: np.ndarray[Any, Any], variation: tuple[float, int]) -> None:
 
 
 def place_of_function(function: Any) -> Span:
-    """Where a function is defined."""
+    """The source location of a function's definition."""
     while hasattr(function, "__tinote_calls__"):
         function = function.__tinote_calls__
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
@@ -399,7 +400,7 @@ def _in_words(step: ops.Operation | None) -> str:
 
 
 class _Touching(Listening):
-    """Tells a trial what a call is about to use."""
+    """Reports to a trial the memory that a call is about to use."""
 
     def __init__(self, trial: Trial) -> None:
         super().__init__()
@@ -433,11 +434,11 @@ class _Touching(Listening):
 
 
 class _TouchingWarily(_Touching, Wary):
-    """The same of a function that nobody has asked to run."""
+    """The same for a function that is captured automatically."""
 
 
 class _States(Recording):
-    """Records a call, and what memory holds after each step but the last."""
+    """Records a call, and the contents of memory after each step except the last."""
 
     def __init__(self, program: Captured, memories: list[Memory], arguments: Sequence[tuple[Memory, str]]) -> None:
         super().__init__(program.tables, (), arguments, prints=True)

@@ -1,4 +1,4 @@
-"""Who looks on while a function is run to be captured: what it calls is judged, and read."""
+"""Monitors the calls of a function during capture: callees are checked and read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tinote.source import Span
 
 
 class Watch:
-    """Looks on, meanwhile, at what the user's functions call. A call that cannot be replayed is `refuse`d: by default
-    `CaptureError` is raised before it is done. Functions of the user's that are not known are read, by `read_called`,
-    or, with `at_once`, before they run. `refused`: the first call that cannot be replayed.
+    """Monitors the calls of user functions, as a context manager. A call that cannot be replayed is `refuse`d: by
+    default `CaptureError` is raised before it is done. Unknown user functions are read, by `read_called`, or, with
+    `at_once`, before they run. `refused`: the first call that cannot be replayed.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Watch:
         self._at_once = at_once
         self._called: dict[tuple[Any, int], tuple[Any, dict[str, Any], dict[str, Any]]] = {}
         self._before: Any = None
-        #: whether this thread collects garbage just now: what ends then is not the step's
+        #: whether this thread is collecting garbage: finalizers then are not part of the step
         self._is_collecting = False
         self._thread = threading.get_ident()
 
@@ -81,7 +81,7 @@ class Watch:
     _notice.__tinote_watch__ = True  # type: ignore[attr-defined]
 
     def _is_users(self, frame: Any) -> bool:
-        """Whether a frame is of a function of the user's own."""
+        """Whether a frame belongs to user code."""
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         # Text that libraries execute: annotations, methods that dataclasses make. (A step that does so is refused.)
         is_made = name == "<module>" or (file == "<string>" and name.startswith("__"))
@@ -91,14 +91,14 @@ class Watch:
         if _lets_go(frame):
             return
         code, dependencies = frame.f_code, self._dependencies
-        # What this very call has made is its own.
+        # Objects created by this very call are its own.
         given = {name: one for name, one in first_argument(frame).items() if dependencies.holds(one)}
         owner = next(iter(given.values()), None)
         if dependencies.knows(code, owner):
             return
         self._called[code, id(owner)] = code, frame.f_globals, given
         if self._at_once:
-            dependencies.refuse_changes(place_of(code))  # before they are what is compared with
+            dependencies.refuse_changes(place_of(code))  # before they become the reference for comparisons
             dependencies.scan_called(code, frame.f_globals, given)
             dependencies.settle()
             for place, (holder, key) in dependencies.assigned.items():
@@ -127,7 +127,7 @@ class Watch:
 
 
 def _lets_go(frame: Any) -> bool:
-    """Whether it is what was collected just then."""
+    """Whether an object is being finalized."""
     return frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in ("weakref", "_weakrefset")
 
 
@@ -151,7 +151,7 @@ def ended_after(seconds: float) -> Iterator[None]:
 
 
 def first_argument(frame: Any) -> dict[str, Any]:
-    """The first argument of a call, of which the attributes may be looked up, by its name."""
+    """The first argument of a call, by name, since its attributes may be looked up."""
     code = frame.f_code
     first = code.co_varnames[0] if code.co_argcount else ""
     owner = frame.f_locals.get(first)

@@ -1,4 +1,4 @@
-"""Functions of a page as compute shaders: what `viz/static/engine/program_gpu.js` runs by WebGPU.
+"""Functions of a page as compute shaders for WebGPU, run by `viz/static/engine/program_gpu.js`.
 
 A function goes to the GPU in stages (`stages.py`), whose arithmetic the replay does in WebAssembly. The device's memory
 is a copy of that of WebAssembly: a block has the same place in both.
@@ -46,16 +46,16 @@ from tinote.lang.capture.stages import DeviceStages, axes_of, run_of
 from tinote.program import operations as ops
 from tinote.runtime import layout
 
-#: Operations of a step, counted in the IR, from which on a GPU may be the faster one: some milliseconds in WebAssembly.
+#: Least number of IR operations of a step for which a GPU may be faster: some milliseconds in WebAssembly.
 LEAST_OPERATIONS = 20_000_000
-#: What a loop whose operations are not known is taken for, an iteration.
+#: Assumed operations per iteration of a loop whose operations are unknown.
 _UNKNOWN_OPERATIONS = 1000
-#: Iterations of a loop that is as long as a launch says.
+#: Assumed iterations of a loop whose length is known only at launch.
 _UNKNOWN_ITERATIONS = 10_000
 
 
 def operations_of_launch(made: ShaderOfKernel) -> int:
-    """About how many operations a launch takes."""
+    """The approximate number of operations of a launch."""
     total = 0
     for entry in made.shader.entries:
         known = entry.iterations if entry.iterations is not None else _UNKNOWN_ITERATIONS
@@ -64,14 +64,14 @@ def operations_of_launch(made: ShaderOfKernel) -> int:
 
 
 def operations_of(stages: DeviceStages, shaders: Sequence[ShaderOfKernel]) -> int:
-    """About how many operations the launches of a function take; `shaders` by the number of the code."""
+    """The approximate number of operations of a function's launches; `shaders` by the number of the code."""
     return sum(operations_of_launch(shaders[step.code]) for step in stages.commands() if isinstance(step, ops.Launch))
 
 
 class FunctionOnGpu(Instructions):
-    """One function of a file, for the device: its arithmetic as instructions, its commands as data. `blocks`: where
-    those of the plan are; `shaders`: by the number of the code in the plan, with the number that each has in the file;
-    `address_of`: where a buffer of a shader is that is no array.
+    """One function of a file, for the device: its arithmetic as instructions, its commands as data. `blocks`: the
+    addresses of the plan's blocks; `shaders`: by the number of the code in the plan, with their numbers in the file;
+    `address_of`: the address of a shader's buffer other than an array.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class FunctionOnGpu(Instructions):
     # ---- what the description says
 
     def described(self) -> dict[str, Any]:
-        """Put it into memory, and say where it is."""
+        """Put it into memory, and describe its place."""
         memory = self._memory
         root = self._node(self._stages)
         code = memory.instructions(self.words)
@@ -164,7 +164,7 @@ class FunctionOnGpu(Instructions):
             [at, t.name, operand_text(operand)]
             for (at, t), operand in zip(shader.parameters, step.arguments, strict=True)
         ]
-        # Of what the code gives, the step has what somebody needs.
+        # The step has only those results of the code that are used.
         places = dict(zip([offset for offset, _ in native.metadata_results()], shader.results, strict=True))
         results = [[places[offset][0], places[offset][1].name, register.number] for offset, _, register in step.results]
         return ["launch", number, params, given, results, self._memory.place(step.span)]

@@ -1,9 +1,9 @@
-"""A captured step for many worlds: the same program with other values in each, on all threads (`replay.c`).
+"""A captured step over a batch: the same program with different values in each copy, on all threads (`replay.c`).
 
-Each thread has a lane: the program with memory of its own for whatever the program writes, arguments and fields alike.
-A lane runs a world after the other: it takes the world's arguments and what the session's fields hold, runs the
-program, each launch on one thread, and gives the results to the world's rows of arrays. Of the session's memory nothing
-is written.
+Each thread has a lane: the program with its own memory for everything that the program writes, arguments and fields
+alike. A lane runs one copy after another: it loads the copy's arguments and the contents of the session's fields, runs
+the program, each launch on one thread, and stores the results in the copy's rows of arrays. The session's memory is not
+written.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ else:
 
 Array = np.ndarray[Any, Any]
 
-#: How many worlds one lane takes at once at most, and how often it asks for more at least.
+#: Greatest number of copies that a lane takes at once, and least number of requests per lane.
 _MOST_AT_ONCE, _LEAST_ASKED = 32, 8
 
 
 class Worlds:
-    """A captured step that runs for many worlds. `numbers`: of its arguments that are numbers, whether they differ from
-    world to world; `arrays`: of those that are arrays, the array that it was captured with, and whether they differ.
-    `span`: where the batch was asked for.
+    """A captured step that runs over a batch.
 
-    `run` is for one caller at a time; others wait. Raises `CaptureError` for a step that changes globals, and for one
+    `numbers`: for each numeric argument, whether it differs between copies; `arrays`: for each array argument, the
+    array of the capture, and whether it differs. `span`: the place of the request.
+
+    `run` serves one caller at a time; others wait. Raises `CaptureError` for a step that changes globals, and for one
     whose results are of different kinds.
     """
 
@@ -61,9 +62,9 @@ class Worlds:
                 hint="return the number",
             )
         self._draws = _draws(plan.root)
-        #: where a world's values come from and go to; lanes read it at each world
+        #: sources and destinations of each copy's values; lanes read it for each copy
         self._table: list[int] = []
-        #: numbers to take: the register, the entry, the bytes from world to world
+        #: numbers to load: the register, the entry, the stride between copies in bytes
         self.taken_numbers = [
             (register.number, self._entry(), 8 * differs)
             for register, differs in zip(plan.inputs, numbers, strict=True)
@@ -71,16 +72,16 @@ class Worlds:
         self.counter_entry = self._entry()
         written = plan.written
         blocks = {memory.address: number for number, memory in enumerate(tables.memories) if memory is not None}
-        #: blocks to take: the block, its bytes, the entry, the bytes from world to world
+        #: blocks to load: the block, its size, the entry, the stride between copies in bytes
         self.taken_blocks: list[tuple[int, int, int, int]] = []
-        #: of each array among the arguments: the entry, or the array that all lanes read
+        #: for each array argument: the entry, or the array that all lanes read
         self._arrays: list[int | Array | None] = []
         private = {number for number in written if tables.memories[number] is not None}
         fields = set(private)
         for array, differs in arrays:
             block = blocks.get(_address(array))
             if block is None:
-                self._arrays.append(None)  # nobody looks at it
+                self._arrays.append(None)  # not read
             elif differs or block in written:
                 private.add(block)
                 fields.discard(block)
@@ -102,7 +103,7 @@ class Worlds:
                 "condition",
                 span,
             )
-        #: rows to give, each with the entry of every part of it
+        #: rows to store, each with the entry of every part
         self.rows = [_Row(self, *leaf) for leaf in _leaves(self._structure)]
         self.table = Memory(8 * len(self._table))
         self.table.view()[:] = struct.pack(f"<{len(self._table)}q", *self._table)
@@ -117,16 +118,16 @@ class Worlds:
         return len(self._table) - 1
 
     def entries(self, count: int) -> list[int]:
-        """As many new entries of the table."""
+        """New entries of the table."""
         return [self._entry() for _ in range(count)]
 
     # ---- running
 
     def run(self, count: int, numbers: Sequence[Array], arrays: Sequence[Array]) -> Any:
-        """Run for `count` worlds. `numbers`: each an array of 8-byte numbers, of one for each world or one for all;
-        `arrays`: row by row, with a leading axis of worlds where they differ. Gives what the function returns, arrays
-        with a leading axis of worlds in the place of its numbers and arrays. Raises what the first world raises that
-        fails, with its number.
+        """Run `count` copies. `numbers`: each an array of 8-byte numbers, one for each copy or one for all; `arrays`:
+        contiguous, with a leading batch axis where they differ. Returns the function's result, with arrays with a
+        leading batch axis in place of numbers and arrays. Raises the error of the first copy that fails, with its
+        number.
         """
         with self._lock:
             words = self._words
@@ -191,7 +192,7 @@ class Worlds:
         ]
 
     def _reports(self, lanes: int) -> Iterator[tuple[_Lane, tuple[int, int, int]]]:
-        """Each lane with the world, the status and the site that it has ended with."""
+        """The last copy, status and site of each lane."""
         view = self._lane_table.view()
         for k, lane in enumerate(self._lanes[:lanes]):
             at = k * layout.LANE_BYTES
@@ -214,7 +215,7 @@ class Worlds:
 
 
 def in_world(world: int, count: int, span: Span) -> Note:
-    """What is noted on an error of one world."""
+    """The note on an error of one copy."""
     return Note(f"in element {world} of a batch of {count}", span)
 
 
@@ -267,8 +268,8 @@ class _Lane(Prepared):
 
 
 class _Row:
-    """What a number, a vector or an array of the result becomes: an array with a leading axis of worlds. `given`: the
-    type in which lanes give it; `entries`: where its parts go, each with its byte in the row.
+    """A number, vector or array of the result over the batch: an array with a leading batch axis. `given`: the type
+    that lanes store; `entries`: the entries of its parts, each with its byte in the row.
     """
 
     def __init__(self, worlds: Worlds, kind: str, shape: tuple[int, ...], dtype: str, given: str) -> None:
@@ -281,7 +282,7 @@ class _Row:
         self.entries = [(entry, size * k) for k, entry in enumerate(worlds.entries(parts))]
 
     def make(self, count: int) -> Array:
-        """As yet without values."""
+        """Allocate it, without values."""
         return np.ndarray((count, *self._shape), self.given, Memory(count * self.nbytes, clear=False).view())
 
     def finished(self, made: Array) -> Array:
@@ -290,7 +291,7 @@ class _Row:
 
 
 def _structure(result: ops.Result) -> Any:
-    """A result without its numbers: what is the same in all worlds."""
+    """The structure of a result, which is the same in all copies."""
     kind, parts = result
     if kind == "constant":
         return kind, parts[0]
@@ -340,11 +341,11 @@ def _built(structure: Any, leaves: Iterator[Array]) -> Any:
     return tuple(found) if kind == "tuple" else found
 
 
-# ---- what a plan does
+# ---- analysis of a plan
 
 
 def _draws(path: Path) -> int:
-    """How many launches draw random numbers at most, from a path on."""
+    """The greatest number of launches that draw random numbers, from a path on."""
     further = [_draws(side) for side in path.sides.values()]
     return sum(isinstance(step, ops.Seed) for step in path.steps) + max(further, default=0)
 

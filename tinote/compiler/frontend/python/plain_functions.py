@@ -1,4 +1,4 @@
-"""Plain Python functions in kernels: the function behind a callable object, and the source of an undecorated function."""
+"""Plain Python functions in kernels: the function behind a callable object, and the source of an undecorated one."""
 
 from __future__ import annotations
 
