@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -56,6 +57,7 @@ SESSION = Owner()
 current_owner: ContextVar[Owner] = ContextVar("tinote_party", default=SESSION)
 
 _of_thread = threading.local()
+_running_loop: Callable[[], Any] | None = None
 _of_tasks: weakref.WeakKeyDictionary[Any, Owner] = weakref.WeakKeyDictionary()
 
 
@@ -69,8 +71,8 @@ def present_owner() -> Owner:
     view = current_owner.get()
     if view is not SESSION:
         return view
-    task = _running_task() if "asyncio" in sys.modules else None
-    if task is None:
+    running_loop = _running_loop or _find_running_loop()
+    if running_loop is None or running_loop() is None or (task := sys.modules["asyncio"].current_task()) is None:
         try:
             found: Owner = _of_thread.owner
         except AttributeError:
@@ -82,11 +84,12 @@ def present_owner() -> Owner:
     return owner
 
 
-def _running_task() -> Any:
-    """The task of what runs now, if it is part of one."""
-    asyncio: Any = sys.modules.get("asyncio")
-    running_loop = getattr(asyncio, "_get_running_loop", None)  # another thread may be importing it just now
-    return None if running_loop is None or running_loop() is None else asyncio.current_task()
+def _find_running_loop() -> Callable[[], Any] | None:
+    """What gives the loop of asyncio that runs in this thread; None where no task can be, since nobody imported it."""
+    global _running_loop
+    if "asyncio" in sys.modules:  # perhaps another thread is importing it just now
+        _running_loop = getattr(sys.modules["asyncio"], "_get_running_loop", None)
+    return _running_loop
 
 
 def _thread_owner() -> Owner:

@@ -65,12 +65,13 @@ class Captured:
         kinds = [r.kind for r in inputs[len(numbers) :]]
         globals_ = zip(self._variables, kinds, cells[len(numbers) :], strict=True)
         self._globals = [(*place, kind, *cell) for place, kind, cell in globals_]
-        self._draws = ready.draws
+        #: runs the instructions with the inputs that were taken last
+        self.go = self._draw if ready.draws else ready.run
         self._ends = [None if _is_nothing(end) else end for end in ready.ends]
 
     def takes(self, args: tuple[Any, ...]) -> bool:
-        """Whether the program is for these arguments."""
-        if tuple(map(type, args)) != self._types:
+        """Whether it is for these arguments."""
+        if (*map(type, args),) != self._types:
             return False
         return not self._statics or all(args[k] is value for k, value in self._statics)
 
@@ -100,10 +101,6 @@ class Captured:
         """The kernels that it launches, each with its key and its instance."""
         return self.guards.instances
 
-    def is_usable(self) -> bool:
-        """Whether its dependencies are unchanged. (Otherwise, `refuse_if_stale` says which one changed.)"""
-        return self.guards.hold()
-
     def refuse_if_stale(self) -> None:
         """Raise `CaptureError` for a dependency that has changed since the capture."""
         what = self.guards.broken()
@@ -115,7 +112,8 @@ class Captured:
     def run(self, args: Sequence[Any]) -> Any:
         """Replay it."""
         self.take(args)
-        return self.finish(self.go())
+        end = self._ends[self.go()]
+        return None if end is None else self._finish(end)
 
     def finish(self, reached: int) -> Any:
         """The effects in Python of a replay that reached this end: its result, and the numbers that the step
@@ -145,14 +143,9 @@ class Captured:
         except ValueError:
             raise CaptureError("a captured step has integers of 64 bits", caller()) from None
 
-    def go(self) -> int:
-        """Run the instructions with these inputs.
-
-        Launches that drew random numbers count, even if a later one fails.
-        """
+    def _draw(self) -> int:
+        """Run instructions that draw random numbers: what has drawn some counts, also where the rest fails."""
         prepared = self.prepared
-        if not self._draws:
-            return prepared.run()
         first = session.launches
         prepared.set_counter()
         try:

@@ -164,21 +164,20 @@ class CapturedFunction:
         return _captured_there, (step, self._names, self._unasked, files)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        last = self._last
-        if self._defaults and not kwargs:
-            args = self._filled(args)
+        last, rest = self._last, self._left_out.get(len(args))
+        given = args + rest if rest else args
         try:
             if (
                 last is not None
                 and not kwargs
                 and recorder.get() is None
                 and seam.listener is None
-                and last.takes(args)
-                and self._lock.acquire(blocking=False)
+                and last.takes(given)
+                and self._lock.acquire(False)
             ):
                 try:
-                    if last.is_usable():
-                        return last.run(args)
+                    if last.guards.hold():  # also that the defaults are what they were
+                        return last.run(given)
                 finally:
                     self._lock.release()
             return self._call(args, kwargs)
@@ -195,7 +194,7 @@ class CapturedFunction:
             or (open_recorder is None and not may_replay(()))
             or config.arch == "python"
             or config.kernel_profiler
-            or not self._lock.acquire(blocking=False)
+            or not self._lock.acquire(False)
         ):
             with session.launching_together():
                 return self.__tinote_step__(*args, **kwargs)
@@ -221,20 +220,12 @@ class CapturedFunction:
         """Inspect the function's parameters."""
         self._looked = _code_of(function)
         self._signature = inspect.signature(function)
-        #: the defaults of its last arguments; None if it takes others than by position
-        self._defaults = _defaults_of(self._signature)
+        self._left_out = _left_out(self._signature)
 
     def _look_again(self) -> None:
         """Inspect it again: its code or its defaults may have changed."""
         if not all(map(is_, _code_of(self.__tinote_step__), self._looked)):
             self._look(self.__tinote_step__)
-
-    def _filled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, with defaults for those left out."""
-        self._look_again()
-        missing = len(self._signature.parameters) - len(args)
-        defaults = self._defaults or ()
-        return (*args, *defaults[-missing:]) if 0 < missing <= len(defaults) else args
 
     def captured(self, *args: Any) -> Captured:
         """The program that is replayed for these arguments; captures it if need be.
@@ -265,8 +256,9 @@ class CapturedFunction:
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments in their order, and their kinds, which identify a program. Raises `CaptureError`."""
         self._look_again()
-        if self._defaults is not None and not kwargs and len(args) == len(self._signature.parameters):
-            found = tuple([_plain(value) for value in args])
+        rest = self._left_out.get(len(args))
+        if rest is not None and not kwargs:
+            found = tuple([_plain(value) for value in args + rest])
             return found, (present_owner(), *[_kind(value) for value in found])
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -362,12 +354,13 @@ def _captured_there(
     return CapturedFunction(function, names, unasked=unasked)
 
 
-def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:
-    """The defaults of a function's last arguments; None if it takes others than by position."""
+def _left_out(signature: inspect.Signature) -> dict[int, tuple[Any, ...]]:
+    """By the number of arguments in a call, the default values of the others; empty if some have no position."""
     parameters = signature.parameters.values()
     if any(one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters):
-        return None
-    return tuple([one.default for one in parameters if one.default is not one.empty])
+        return {}
+    defaults = tuple([one.default for one in parameters if one.default is not one.empty])
+    return {len(parameters) - len(defaults) + k: defaults[k:] for k in range(len(defaults) + 1)}
 
 
 def _code_of(function: Any) -> tuple[Any, Any]:

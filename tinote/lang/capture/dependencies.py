@@ -22,8 +22,8 @@ import functools
 import gc
 import inspect
 import types
-from collections.abc import Callable, KeysView
-from operator import is_, itemgetter
+from collections.abc import Callable, Iterable, KeysView
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ from tinote.lang.capture.contents import (
 )
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct
+from tinote.lang.kernels.instances import Instance
 from tinote.source import NOWHERE, Span
 
 #: Functions that read attributes whose names are not in the source.
@@ -63,7 +64,9 @@ _LOOKS_ANYWHERE = {"getattr", "hasattr", "vars", "attrgetter", "__dict__", "__ge
 _PURE_OWNERS = (*CONTAINERS, str, bytes, tuple, int, float, complex, frozenset, range)
 #: Arrays up to this size are compared before each replay.
 _LARGEST_COMPARED = 1 << 20
-#: Functions that share their code: those of one nested `def`.
+#: What a function may get anew.
+_state_of = attrgetter("__code__", "__defaults__", "__kwdefaults__")
+#: Functions that share their code: those of one `def` in another function.
 _MOST_CLOSURES = 16
 
 #: Nodes that bind a variable to something other than a number: definitions, and patterns that take the rest.
@@ -112,7 +115,7 @@ class Dependencies:
         self._absent: dict[int, tuple[KeysView[str], set[str]]] = {}
         #: abstract classes that are asked for by `isinstance`, with the token of what was registered with any of them
         self._abstract: tuple[str, Any] | None = None
-        self._functions: dict[int, tuple[types.FunctionType, Any, Any, Any]] = {}
+        self._functions: dict[int, tuple[types.FunctionType, tuple[Any, ...]]] = {}
         self._roots: list[tuple[Any, str, Span]] = []
         self._contents: dict[int, tuple[Any, str, Any]] = {}
         #: the numbers among attributes of held objects
@@ -120,7 +123,9 @@ class Dependencies:
         #: functions that were read, each with the identity of its object; and functions within these
         self._scanned: set[tuple[types.CodeType, int]] = set()
         self._inner: set[types.CodeType] = set()
-        self._quick: list[tuple[Callable[[Any], Any], dict[str, Any], tuple[Any, ...]]] = []
+        #: what looks up the names of one namespace at once, or the state of a function; and what all these were
+        self._getters: list[tuple[Callable[[Any], Any], Any]] = []
+        self._values: list[Any] = []
 
     # ---- lookups
 
@@ -198,19 +203,27 @@ class Dependencies:
             return dict(zip(contents[::2], contents[1::2], strict=True)).get(key)
         return self._noted.get((identity, key))
 
-    # ---- comparison
+    def add_instances(self, instances: Iterable[Instance]) -> list[Instance]:
+        """What the code of kernels captured is compared, too. Gives those instances that depend on more than that."""
+        found = [instance for instance in instances if not instance.tell_lookups(self)]
+        self.settle()
+        return found
+
+    # ---- whether all is as it was
 
     def settle(self) -> None:
         """Prepare fast comparison. Raises `CaptureError` for an object that cannot be compared."""
         by_namespace: dict[int, list[tuple[dict[str, Any], str, Any]]] = {}
         for entry in self._names.values():
             by_namespace.setdefault(id(entry[0]), []).append(entry)
-        self._quick.clear()
+        self._getters = [(_state_of, function) for function, _ in self._functions.values()]
+        self._values = [value for _, state in self._functions.values() for value in state]
         for entries in by_namespace.values():
             # Of a single name, `itemgetter` would give no tuple.
             entries = entries if len(entries) > 1 else entries * 2
             getter = itemgetter(*[key for _, key, _ in entries])
-            self._quick.append((getter, entries[0][0], tuple([value for _, _, value in entries])))
+            self._getters.append((getter, entries[0][0]))
+            self._values += [value for _, _, value in entries]
         self._contents.clear()
         self._noted.clear()
         left = [(*root, "is") for root in self._roots]
@@ -253,26 +266,21 @@ class Dependencies:
         return _why_changes(called) if self.holds(getattr(called, "__self__", None)) else None
 
     def changed(self) -> str | None:
-        """The name of a dependency that has changed."""
-        # This runs before each replay: an identical object takes no call.
+        """The name of something that is not what it was."""
         try:
-            for getter, namespace, values in self._quick:
-                if not all(map(is_, getter(namespace), values)):
-                    found = self._changed_name()
-                    if found is not None:
-                        return found
+            now: list[Any] = []
+            for getter, owner in self._getters:
+                now += getter(owner)
+            # Each replay asks: what is still the same object takes no call.
+            if not all(map(is_, now, self._values)):
+                found = self._changed_name()
+                if found is not None:
+                    return found
         except KeyError:
             return self._changed_name() or "a name"
         for names, absent in self._absent.values():
             if not names.isdisjoint(absent):
                 return min(names & absent)
-        for function, code, defaults, named in self._functions.values():
-            if (
-                function.__code__ is not code
-                or function.__defaults__ is not defaults
-                or function.__kwdefaults__ is not named
-            ):
-                return function.__name__
         if self._attributes or self._contents or self._abstract is not None:
             return self._changed_state()
         return None
@@ -298,7 +306,7 @@ class Dependencies:
         """Whether a function, a class or a kernel was defined anew."""
         return any(
             value is not namespace.get(key) for namespace, key, value in self._names.values() if callable(value)
-        ) or any(function.__code__ is not code for function, code, _, _ in self._functions.values())
+        ) or any(function.__code__ is not code for function, (code, *_) in self._functions.values())
 
     def changed_numbers(self) -> list[tuple[int, Any]]:
         """The numbers that have changed, by place."""
@@ -312,6 +320,9 @@ class Dependencies:
         for namespace, key, value in self._names.values():
             if not is_same(namespace.get(key, MISSING), value):
                 return key
+        for function, state in self._functions.values():
+            if not all(map(is_, _state_of(function), state)):
+                return function.__name__
         return None
 
     def _changed_state(self) -> str | None:
@@ -410,10 +421,10 @@ class Dependencies:
         self.scan_code(function.__code__, function.__globals__, cells_of(function), given or {})
 
     def follow(self, function: types.FunctionType) -> None:
-        """Record a called function: its code or its defaults may change."""
-        code, defaults, named = function.__code__, function.__defaults__, function.__kwdefaults__
-        self._functions[id(function)] = function, code, defaults, named
-        self.hold((defaults, named), function.__name__, place_of(code))
+        """A function is called: it may get other code, or other defaults."""
+        code, *defaults = state = _state_of(function)
+        self._functions[id(function)] = function, state
+        self.hold(tuple(defaults), function.__name__, place_of(code))
 
     def scan_called(self, code: types.CodeType, namespace: dict[str, Any], given: dict[str, Any]) -> None:
         """Read a called function, given its code. All functions with this code are read, since it is unknown which one

@@ -35,13 +35,7 @@ class Guards:
         self.instances = instances
         self.owner = present_owner()
         self.memories = [memory for memory in memories if memory is not None]
-        #: the instances with guards beyond those of `dependencies`
-        self._further = [
-            instance
-            for _, _, instance in instances
-            if not instance.tell_lookups(dependencies.name, dependencies.cell, dependencies.attribute)
-        ]
-        dependencies.settle()
+        self._further = dependencies.add_instances([instance for _, _, instance in instances])
         self._generation = session.generation
         used = {id(memory) for memory in self.memories}
         gradients = [f.grad for f in session.fields if f.has_grad]
@@ -74,7 +68,8 @@ class Guards:
         """Whether a replay is valid. `watchers`: the recordings that know of it."""
         if session.generation != self._generation or not self.are_owned:
             return False
-        if session.watchers != [*watchers] and not may_replay(self.memories, *watchers):
+        open_watchers = session.watchers
+        if open_watchers and open_watchers != [*watchers] and not may_replay(self.memories, *watchers):
             return False
         if self.dependencies.changed() is not None:
             return False

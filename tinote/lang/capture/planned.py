@@ -195,7 +195,7 @@ class Planned:
         if entry is None:
             entry = self._enter(signature)
         plan = entry.plan
-        if plan is not None and plan.is_proved and self._lock.acquire(blocking=False):
+        if plan is not None and plan.is_proved and self._lock.acquire(False):
             try:
                 if plan.is_current() and plan.point(signature):
                     if not plan.memories:
@@ -246,8 +246,8 @@ class Planned:
         return True
 
     def _tried(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
-        """A call that is recorded, or compared with its plan."""
-        if not capturing.acquire(blocking=False):
+        """A call that is recorded, or runs beside its plan."""
+        if not capturing.acquire(False):
             return self._run(*args)
         try:
             if entry.plan is not None and not entry.plan.is_current():
@@ -487,7 +487,7 @@ class MemoryPlan:
         self.is_proved = False
         self._instances = list(attempt.instances.values())
         self._counts = attempt.calls
-        dependencies.settle()
+        self._further = dependencies.add_instances([instance for _, _, instance in self._instances])
         self._dependencies = dependencies
         self._held = dependencies.arrays
         self._held_as = [(array.shape, array.dtype) for array in self._held]
@@ -531,8 +531,10 @@ class MemoryPlan:
                 return False
             self._attached = attached
         for kernel, key, instance in self._instances:
-            if not (kernel.runs(key, instance) and instance.is_current()):
+            if not kernel.runs(key, instance):
                 return False
+        if self._further and not all(instance.is_current() for instance in self._further):
+            return False
         for array, kind in zip(self._held, self._held_as, strict=True):
             if (array.shape, array.dtype) != kind:
                 return False

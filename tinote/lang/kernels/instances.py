@@ -158,17 +158,19 @@ class Instance:
         own = families_of([array.buffer for array in arrays if array.buffer is not None])
         return not own.isdisjoint(self.families) or meet_views(arrays)
 
-    def tell_lookups(self, names: Any, cell: Any, attribute: Any) -> bool:
+    def tell_lookups(self, dependencies: Any) -> bool:
         """Tell what the code captured, each with its owner, its key and its value: names of namespaces, variables of
         outer functions, attributes. Gives whether that is all that `is_current` asks.
         """
         for owner, key, value in self._names:
-            names(owner, key, value)
+            dependencies.name(owner, key, value)
         for owner, value in self._cells:
-            cell(owner, self.kernel_name, value)
+            dependencies.cell(owner, self.kernel_name, value)
         for owner, key, value in self._attributes:
-            attribute(owner, key, value)
-        return not (self._builtins or self._others)
+            dependencies.attribute(owner, key, value)
+        for owner, key in self._builtins:
+            dependencies.absent(owner, key)
+        return not self._others
 
     # ---- its code
 

@@ -240,7 +240,8 @@ class Kernel(Tokenised, Generic[P, R]):
 
     def runs(self, key: tuple[Any, ...], instance: Instance) -> bool:
         """Whether a launch whose arguments have this key would run this instance, if it is current."""
-        return self._instances.find(key) is instance
+        known = self._instances
+        return known.get(key) is instance or known.find(key) is instance
 
     def _with_arrays(
         self,

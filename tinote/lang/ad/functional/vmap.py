@@ -196,7 +196,7 @@ class _Batched:
             return self._placed(self._loop(shape, leaves, count, span))
         key = (shape, *[leaf.kind() for leaf in leaves])
         known = self._programs.get(key)
-        if known is None or not known[0].program.is_usable():
+        if known is None or not known[0].program.guards.hold():
             known = self._programs[key] = self._program(shape, leaves, span)
             if len(self._programs) > _MOST_PROGRAMS:
                 self._programs.popitem(last=False)
