@@ -659,7 +659,8 @@ class _Runner(Journal):
 
     def did(self, what: What, word: int = 0) -> None:
         """The step has done this. Raises `DifferentiationError` where it did something else when it first ran."""
-        self._follow()
+        if self._followed < len(self.events):
+            self._follow()
         self._compare(what, word)
 
     def _compare(self, what: What, word: int) -> None:
@@ -667,8 +668,10 @@ class _Runner(Journal):
         if self._position is None:
             log.add(what, word)
         elif self._position >= 0:
-            how = log.difference(self._position, what, word, rounds=self._rounds)
-            self._position += 1
+            position, self._position = self._position, self._position + 1
+            if log.is_same(position, what, word):
+                return
+            how = log.difference(position, what, word, rounds=self._rounds)
             if how is not None:
                 self._position = -1
                 self._different = self._chain.differs(self._t, how, self._chain.span if what is END else caller())
@@ -712,8 +715,9 @@ class _Runner(Journal):
             self._look_at_views(touched.loaded | touched.accumulated | touched.written)
         given = [self._made.get(bound.buffer, bound.buffer) for bound in values[:count]]
         self.did(What("{} is launched", (specialisation, *given)))
-        for name, numbers in arrays_of_others(specialisation.arrays, values):
-            self._array(f"'{name}'", numbers)
+        if count:
+            for name, numbers in arrays_of_others(specialisation.arrays, values):
+                self._array(f"'{name}'", numbers)
         for k, one in enumerate(values[count:]):
             self._number("{} is launched with", (specialisation, k), one)
 
@@ -769,7 +773,8 @@ class _Runner(Journal):
 
     def end(self) -> None:
         """The step has returned."""
-        self._look_at_views()
+        if self._chain.viewed:
+            self._look_at_views()
         if self.trace.taken_in:
             used = hash(frozenset(self.trace.taken_in)) & 0xFFFFFFFF
             self.did(What("it uses, from outside of the loop,", (), "c"), used)

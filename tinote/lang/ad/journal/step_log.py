@@ -135,19 +135,20 @@ class StepLog:
         self._events.append(self._number(what))
         self._words.append(word)
 
+    def is_same(self, at: int, what: What, word: int) -> bool:
+        """Whether a step does now exactly what the event at a position was."""
+        return self._numbers.get(what) == self._events[at] and self._words[at] == word
+
     def difference(self, at: int, what: What, word: int, *, rounds: bool) -> str | None:
         """How what a step does now differs from the event at a position. `rounds`: floats may differ by roundings."""
-        number, before = self._number(what), self._words[at]
-        if number != self._events[at]:
-            other = self._whats[self._events[at]]
+        other, before = self._whats[self._events[at]], self._words[at]
+        if what != other:
             now, then = what.shown(word), other.shown(before)
             if what.differs_in_memory(other):
                 then += ": with other fields or arrays"
             elif now == then:
                 then += ": compiled with something else"
             return f"this time {now}, and the first time {then}"
-        if word == before:
-            return None
         if what.kind not in ("f", "i"):
             return f"{what} other numbers than the first time"
         if rounds and what.kind == "f" and math.isclose(_float(word), _float(before), rel_tol=_ROUNDING):
