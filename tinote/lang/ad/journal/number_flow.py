@@ -17,6 +17,8 @@ PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
     """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
+    if trace.root.taken_out is None:
+        return
     count = len(arguments.specialisation.arrays)
     arrays: list[Any] = [np.empty(0) for buffer in arguments.external_arrays if buffer.dtype.kind == "f"]
     if not trace.has_taken_out:  # but text was written: the numbers themselves are looked at

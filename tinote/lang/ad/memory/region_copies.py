@@ -30,9 +30,11 @@ class RegionCopies:
     `nbytes`: how many bytes the copies take.
     """
 
-    __slots__ = ("_blocks", "_copies", "_regions", "nbytes")
+    __slots__ = ("_blocks", "_copies", "_last", "_regions", "nbytes")
 
     def __init__(self) -> None:
+        #: the region of each field that was added last: most launches of a loop write to the same again
+        self._last: dict[Buffer, IndexRegion | None] = {}
         self._regions: dict[Buffer, IndexRegions] = {}
         self._blocks: set[Memory] = set()
         self._copies: list[tuple[Any, Any]] = []
@@ -52,6 +54,9 @@ class RegionCopies:
 
     def add(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Copy what elements of a field, by default all, hold now, unless they were added before."""
+        if buffer in self._last and self._last[buffer] == region:
+            return
+        self._last[buffer] = region
         region = region or whole_region(buffer)
         if region is None:
             return
