@@ -1,1 +1,1 @@
-"""What a tape records, what it keeps of memory (`saved_values.py`), and the reverse sweep through that."""
+"""The record of a tape, the memory that it saves (`saved_values.py`), and the reverse sweep."""

@@ -1,9 +1,8 @@
-"""Broken gradient paths: differentiated values that go through memory without a gradient, or without a dual, which can
-have no temporary one, would silently count as constants. They are followed from where they are put there to where they
-would be needed.
+"""Broken gradient paths: differentiated values that pass through memory without a gradient or dual, not even a
+temporary one, would silently count as constants. They are followed from the write to where they would be needed.
 
-Such memory is an array that others manage, what the user has declared to have none, and whatever a stretch with a
-custom VJP uses, which sees no gradients but those that the user has declared.
+Such memory is an external array, memory that the user has declared to have none, and memory that a block with a custom
+VJP uses, which sees only the gradients that the user has declared.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tinote.source import Span
 
 class LostValues:
     """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold active values, and
-    where each was put there. What is to happen is told in order; raises `DifferentiationError` where a value would be
+    the place where each was written. Events are passed in order; raises `DifferentiationError` where a value would be
     needed.
     """
 
@@ -28,14 +27,14 @@ class LostValues:
 
     def __init__(self, at_first: Mapping[Buffer, Span] | None = None, *, tangents: bool = False) -> None:
         self.spans: dict[Buffer, Span] = {} if at_first is None else dict(at_first)
-        self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
+        self.numbers: dict[int, Buffer] = {}  # numbers read from such fields, or computed from these
         self._tangents = tangents
 
     def _companion(self, buffer: Buffer) -> Buffer | None:
         return buffer.tangent if self._tangents else buffer.adjoint
 
     def lose(self, buffer: Buffer, span: Span) -> None:
-        """An active value is put into memory, at `span`."""
+        """Record that an active value is written to memory, at `span`."""
         if self._companion(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
             return
         if isinstance(buffer, ExternalArray) or self._is_declared(buffer):
@@ -71,7 +70,7 @@ class LostValues:
     # ---- through Python
 
     def _numbers_of(self, event: Read | Computed) -> None:
-        """Numbers that are read of such fields, and what is computed of them."""
+        """Follow numbers read from such fields, and numbers computed from these."""
         if isinstance(event, Read):
             if event.buffer in self.spans:
                 self.numbers[event.number] = event.buffer
@@ -118,7 +117,7 @@ class LostValues:
 
     def launch_forward(self, arguments: Arguments, temporaries: Collection[Buffer], *, active: bool) -> None:
         """Through a launch that is differentiated in forward mode. `temporaries`: memory with a temporary dual;
-        `active`: it gets active values as arguments.
+        `active`: some arguments are active values.
         """
         touched = arguments.accesses
         kernel_span = arguments.specialisation.source.span
@@ -133,13 +132,14 @@ class LostValues:
                     self.lose(buffer, kernel_span)
 
     def stores_to_declared(self, arguments: Arguments) -> None:
-        """What a launch in forward mode, with all its temporary duals, stores into what has none by declaration."""
+        """The stores of a launch in forward mode, with all its temporary duals, into memory declared to have no
+        dual."""
         for path in arguments.broken_paths:
             if self._is_declared(path.buffer):
                 self.lose(path.buffer, path.span)
 
     def launch_gradient_forward(self, arguments: Arguments, temporaries: Collection[Buffer]) -> None:
-        """Through the gradient of a kernel, launched by itself in forward mode: it knows no temporary duals."""
+        """Through the gradient of a kernel, launched alone in forward mode: it has no temporary duals."""
         kernel_span = arguments.specialisation.source.span
         if not self.spans and not temporaries:
             return
@@ -151,7 +151,7 @@ class LostValues:
                 self._refuse(buffer, span, Note("from there the gradient of this kernel reads it", kernel_span))
 
     def custom(self, custom: Custom) -> None:
-        """Through a stretch with a custom VJP."""
+        """Through a block with a custom VJP."""
         for number in custom.sources:
             self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.span))
         for buffer in custom.fully_overwritten:
@@ -165,13 +165,13 @@ class LostValues:
             is_active = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
             followed = (
                 custom.active.keys() - custom.fully_overwritten
-            )  # the adjoint of what it leaves there would pass by
+            )  # the adjoint of its result there would bypass it
             left = {b: custom.span for b in custom.written if (is_active or b in followed) and _may_break(b)}
         for buffer, span in left.items():
             self.spans.setdefault(buffer, span)
 
     def write(self, target: Buffer, source: Buffer | None, span: Span, *, whole: bool) -> None:
-        """Through what Python writes: constants, or all that is in the field `source`."""
+        """Through a write by Python: of constants, or of all elements of the field `source`."""
         if source is None:
             if whole:
                 self.spans.pop(target, None)

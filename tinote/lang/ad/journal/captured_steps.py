@@ -1,11 +1,11 @@
-"""A captured step (`ti.capture`) in a journal: one record, forwards and in reverse one native call each.
+"""A captured step (`ti.capture`) in a journal: one record, with one native call each for the step and its gradient.
 
-What the step does, and what its reverse sweep does, were recorded together (`step_capture.py`): one program, cut in two
-where the function returns. What the second part reads of the first stays with the record: memory that the first part
-has put aside, as the values that the step itself overwrites, and numbers. To the journal it is like a launch: it
-overwrites elements that others need, and needs elements as it leaves them. Where these are others for other arguments
-(`x[t + 1, i]`), that is found out before each call, which is then one record only if the step overwrites none of what
-its own gradient needs. Temporary adjoints of memory that has no gradient are lent to its gradient by the sweep.
+The step and its reverse sweep were recorded together (`step_capture.py`): one program, cut in two where the function
+returns. The record keeps the results of the first part that the second reads: saved memory, such as the values that the
+step overwrites, and numbers. To the journal it is like a launch: it overwrites elements that others need, and needs
+elements as it leaves them. Where these depend on the arguments (`x[t + 1, i]`), they are computed before each call,
+which is then one record only if the step does not overwrite elements that its own gradient needs. The sweep provides
+temporary adjoints of memory without a gradient.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
-#: How many kinds of calls one step remembers, of which each touches other elements.
+#: Greatest number of cached sets of argument values of a step, each with its accessed elements.
 _MOST_KNOWN = 4096
 
-#: Makes of the numbers that a call begins with one that it computes of these.
+#: A function that computes a number from the inputs of a call.
 Choice = Callable[[Sequence[Any]], Any]
 
 
 class Touching(NamedTuple):
-    """What one event of a step does to memory of which it touches other elements in other calls: what `arguments` say
-    of a launch with `values`, where `choices` stand for some of these, or `written`, whatever the arguments.
+    """The memory effects of one event of a step whose accessed elements depend on the call: those of `arguments` of a
+    launch with `values`, some replaced by `choices`; or `written`, for all arguments.
     """
 
     arguments: Arguments | None
@@ -48,7 +48,7 @@ class Touching(NamedTuple):
     written: BufferRegions = ()
 
     def at(self, inputs: Sequence[Any]) -> tuple[BufferRegions, BufferRegions, BufferRegions]:
-        """What its gradient reads of the values from before, and of those that it leaves; what it writes to."""
+        """The elements that its gradient reads from before and from after the event, and the written elements."""
         if self.arguments is None:
             return (), (), self.written
         values = list(self.values)
@@ -59,13 +59,13 @@ class Touching(NamedTuple):
 
 
 class StepFacts(NamedTuple):
-    """What one way through a step does to memory. `launches`: each with what it was launched on; `loaded`, `written`:
-    fields, whoever reads or writes them; `assigned`: those that Python writes to; `live_in`: what its gradient reads of
-    the values that the step leaves; `overwritten`: the elements that it writes to; `disturbed`: those that its gradient
-    changes meanwhile; `outputs`: of the numbers that it returns, whether each is differentiated. `moving`: memory of
-    which `touching`, in their order, touch other elements in other calls: these are not in the regions here. `lent`:
-    memory without a gradient that its gradient needs a temporary adjoint of; `activated`: what values that are
-    differentiated come into.
+    """The memory effects of one control-flow path through a step. `launches`: each with its arguments; `loaded`,
+    `written`: fields read and written by kernels or Python; `assigned`: those that Python writes to; `live_in`: the
+    elements that its gradient reads after the step; `overwritten`: the elements that it writes to; `disturbed`: those
+    that its gradient changes temporarily; `outputs`: for each returned number, whether it is differentiated. `moving`:
+    memory whose accessed elements depend on the call, as given by `touching`, in order: these are not in the regions
+    here. `lent`: memory without a gradient whose temporary adjoint its gradient needs; `activated`: memory into which
+    differentiated values are written.
     """
 
     launches: tuple[Arguments, ...]
@@ -88,7 +88,7 @@ class StepFacts(NamedTuple):
         return found | {buffer.adjoint for buffer in self.loaded | self.written if buffer.adjoint is not None}
 
     def regions(self, inputs: Sequence[Any]) -> tuple[BufferRegions, BufferRegions] | None:
-        """`live_in` and `overwritten` of a call that begins with these numbers; None where it overwrites what its own
+        """`live_in` and `overwritten` of a call with these inputs; None where it overwrites elements that its own
         gradient needs.
         """
         if not self.moving:
@@ -112,8 +112,8 @@ class StepFacts(NamedTuple):
 
 
 class StepRegions(NamedTuple):
-    """What a call does to memory. `ways`: what the gradient of each way reads of the values that the step leaves;
-    `written`: what any of them may write to. `regions`: both, where there is one way.
+    """The memory effects of a call. `ways`: for each path, the elements that its gradient reads after the step;
+    `written`: the elements that any path may write. `regions`: both, where there is a single path.
     """
 
     ways: tuple[BufferRegions, ...]
@@ -122,9 +122,9 @@ class StepRegions(NamedTuple):
 
 
 class Way:
-    """One way through a step, with its reverse sweep. `registers`: the numbers of the first part that the second reads,
-    followed by those of its seeds; `blocks`: the memory that it reads, and where that begins in what a record keeps;
-    `lent`: the temporary adjoints that it gets, by their blocks. `number`: which of the ways it is.
+    """One control-flow path through a step, with its reverse sweep. `registers`: the numbers of the first part that the
+    second reads, followed by those of its seeds; `blocks`: the memory that it reads, with offsets in the saved bytes of
+    a record; `lent`: its temporary adjoints, by their blocks. `number`: the index of the path.
     """
 
     number = 0
@@ -155,7 +155,7 @@ class Way:
     def reverse(
         self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float], temporaries: TemporaryAdjoints
     ) -> list[float]:
-        """Run the gradient of a record; gives the adjoints of its active arguments."""
+        """Run the gradient of a record; returns the adjoints of its active arguments."""
         ready = self._prepared
         held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
         if self._lent:
@@ -181,19 +181,19 @@ class Way:
 
 
 class Refused(NamedTuple):
-    """A step that is recorded launch by launch, and why."""
+    """A step that is recorded launch by launch, with the reason."""
 
     error: TinoteError
 
 
 class StepUnderTape:
-    """A captured step as tapes run it. `forward`: its first part; `ways`: by the ends of that. `blocks`: the memory
-    that it puts aside, and where each begins in the `kept_bytes` of a record, of which `shared_bytes` hold what its
-    gradient could compute; `inputs`: of its arguments the positions of those that are active. `active`: the memory
-    without a gradient that holds differentiated values before. `lock`: held while a gradient of it runs.
+    """A captured step as tapes run it. `forward`: its first part; `ways`: its paths, by the ends of that. `blocks`: the
+    memory that it saves, with offsets in the `kept_bytes` of a record; `shared_bytes` of these could be recomputed by
+    its gradient. `inputs`: the positions of active arguments. `active`: the memory without a gradient that holds
+    differentiated values before. `lock`: held while a gradient of it runs.
     """
 
-    #: the same step that keeps nothing which its gradient could compute, or why there is none; None: no tape has asked
+    #: the same step without saved values that its gradient could compute, or why there is none; None: not requested yet
     unshared: StepUnderTape | Refused | None = None
 
     def __init__(
@@ -222,13 +222,13 @@ class StepUnderTape:
             way.number = number
         self.assigned = frozenset().union(*[facts.assigned for facts in every])
         self._choices = tuple([c for facts in every for one in facts.touching for _, c in one.choices])
-        #: what every call does to memory, if that is the same in all
+        #: the memory effects of every call, if they are the same in all
         self.fixed = None if any(facts.moving for facts in every) else self._worked_out(())
         self._known: dict[Any, StepRegions | None] = {}
         self.lock = threading.Lock()
 
     def regions(self, args: Sequence[Any]) -> StepRegions | None:
-        """What a call does to memory; None where it has to be recorded launch by launch."""
+        """The memory effects of a call; None where it has to be recorded launch by launch."""
         if self.fixed is not None:
             return self.fixed
         inputs = self.forward.numbers(args)
@@ -261,12 +261,12 @@ class StepUnderTape:
 
     @property
     def scratch_bytes(self) -> int:
-        """How many bytes its two parts need of their own."""
+        """The bytes of scratch memory of its two parts."""
         plans = [self.forward.plan, *[way.plan for way in self.ways]]
         return sum([block.nbytes for plan in plans for block in plan.blocks if block.kind == "scratch"])
 
     def run(self, args: Sequence[Any], kept: Memory | None) -> tuple[Way, tuple[int, ...], Any]:
-        """Run it: the way that it took, the numbers to remember, and what it returns."""
+        """Run it; returns its path, the numbers to save, and its result."""
         forward = self.forward
         if kept is not None:
             for block, offset in self._blocks.items():
@@ -279,9 +279,9 @@ class StepUnderTape:
 
 
 class CapturedStep(RecordedOperation):
-    """One call. `regions`: what it does to memory; `way`: that it took; `before` and `after`: how long the log of
-    overwritten values was; `kept`: what it has put aside; `numbers`: what its gradient reads of its registers;
-    `sources`, `results`: the traced numbers that went in and came out.
+    """One call. `regions`: its memory effects; `way`: its path; `before` and `after`: the length of the log of
+    overwritten values; `kept`: the saved bytes; `numbers`: the registers that its gradient reads; `sources`, `results`:
+    the traced numbers that went in and came out.
     """
 
     __slots__ = ("after", "before", "kept", "numbers", "regions", "results", "sources", "step", "way")
@@ -300,17 +300,17 @@ class CapturedStep(RecordedOperation):
 
     @property
     def always(self) -> bool:
-        """Its gradient runs wherever the step stands."""
+        """Its gradient always runs."""
         return True
 
     def run(self, args: Sequence[Any]) -> Any:
-        """Run it with plain arguments; gives what it returns."""
+        """Run it with plain arguments; returns its result."""
         self.way, self.numbers, returned = self.step.run(args, self.kept)
         return returned
 
     @property
     def live_in(self) -> BufferRegions:
-        """What its gradient reads of the values that the step leaves."""
+        """The elements that its gradient reads after the step."""
         return self.regions.ways[self.way.number]
 
     def release(self) -> None:
@@ -337,7 +337,7 @@ class CapturedStep(RecordedOperation):
 
     @property
     def gradient_tasks(self) -> tuple[TaskSummary, ...]:
-        """What each task of its gradient reads and writes."""
+        """The reads and writes of each task of its gradient."""
         return tuple([task for one in self.way.facts.launches for task in one.gradient_tasks])
 
     @property

@@ -27,12 +27,12 @@ BeginGradients = Callable[[Iterable[Buffer], Launched | None], None]
 
 
 class CustomSweep(Recorder):
-    """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
-    `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `span`: of the call whose gradient it is.
-    `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
-    `adjoints`: of traced numbers from outside; `temporaries`: of memory without a gradient, which a gradient of the
-    user's does not see; `tangents`: duals of such memory. `observer`: who looks on at the whole sweep, for a custom VJP
-    that sweeps through launches.
+    """The recorder while a custom VJP runs: nothing is recorded, and overwritten values are restored. `gradients`:
+    those that `kernel.grad` runs, the same as in the whole reverse sweep. `name` and `span`: of the call whose gradient
+    it is. `stale`: elements whose values from its end are lost, and which must not be read before they are written.
+    `adjoints`: of traced numbers from outside; `temporaries`: adjoints of memory without a gradient, which a user's
+    gradient does not see; `tangents`: duals of such memory. `observer`: that of the whole sweep, for a custom VJP that
+    sweeps through launches.
     """
 
     observer: SweepObserver | None = None
@@ -50,7 +50,7 @@ class CustomSweep(Recorder):
         temporaries: TemporaryAdjoints,
         tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
-        self.gradients: Request = gradients.unshared  # a launch by itself has saved nothing for it
+        self.gradients: Request = gradients.unshared  # a separate launch has saved nothing for it
         self.tangents = tangents or {}
         self.adjoints = adjoints
         self.temporaries = temporaries
@@ -85,7 +85,7 @@ class CustomSweep(Recorder):
         return super().launching_gradient(instance, values)
 
     def refuse_stale_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """Raise where the gradient of a kernel, launched with these, reads elements that are gone."""
+        """Raise where the gradient of a kernel, launched with these, reads stale elements."""
         if self._stale:
             arguments = arguments_of(instance, values)
             regions = arguments.regions(values)
@@ -120,7 +120,7 @@ class CustomSweep(Recorder):
         self.use_gradients([buffer])
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        """Elements of a field, by default all, are about to be written. Gradients are what this is for."""
+        """Note that elements of a field, by default all, are about to be written. Gradients may be."""
         if buffer.primal is None:
             self._before.add(buffer, region)
             tangent = tangent_of(buffer, self.tangents) if self.gradients.has_tangents else None
@@ -135,7 +135,7 @@ class CustomSweep(Recorder):
             self.taking(buffer)
 
     def bring_back(self) -> None:
-        """Give all fields their values again."""
+        """Restore the values of all fields."""
         self._before.put_back()
 
     def _refresh(self, buffer: Buffer, region: IndexRegion | None) -> None:
@@ -144,7 +144,7 @@ class CustomSweep(Recorder):
             stale.remove(region)
 
     def _refuse_stale(self, read: Iterable[tuple[Buffer, IndexRegion]], arguments: Arguments | None = None) -> None:
-        """Raise `DifferentiationError` for elements that are gone; `arguments`: of the launch that reads them."""
+        """Raise `DifferentiationError` for stale elements; `arguments`: of the launch that reads them."""
         for buffer, region in read:
             stale = self._stale.get(buffer)
             if stale is None or not stale.intersections(region):
@@ -160,7 +160,7 @@ class CustomSweep(Recorder):
 
 
 def _read_of(buffer: Buffer, arguments: Arguments) -> Span:
-    """Where a kernel reads a field."""
+    """The place where a kernel reads a field."""
     specialisation = arguments.specialisation
     for op in walk(specialisation.lowered.function.region):
         reads = isinstance(op, Load | Atomic)

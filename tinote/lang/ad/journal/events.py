@@ -1,9 +1,9 @@
-"""What a journal is made of, in order: launches, captured steps, stretches with a custom VJP, what Python reads of
-fields, computes of that (`Computed`) and writes to fields.
+"""The events of a journal, in order: launches, captured steps, blocks with a custom VJP, and Python's reads of fields,
+arithmetic on these numbers (`Computed`) and writes to fields.
 
-Whoever wants to know what a program did walks over these: the reverse sweep (`sweep.py`), the search for broken
-gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks. What each of them does to numbers
-and to memory is asked for in one way (`program/recorded.py`).
+All analyses of a recorded program walk over these: the reverse sweep (`sweep.py`), the search for broken
+gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks. Their effects on numbers and memory
+have one interface (`program/recorded.py`).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _NO_COPIES: Mapping[Buffer, Memory] = {}
 
 
 class RecordedLaunch(RecordedOperation):
-    """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
-    how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
-    `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
-    and saves. `flow`: the traced numbers that went in and came out, if any.
+    """One launch: its kernel and values, and the elements that its gradient will read. `before` and `after`: the length
+    of the log of overwritten values. `copies`: the contents of external arrays for the gradient; `input_copies`: those
+    for the launch itself, if it is to be run again. `old_values`: those that the launch returns and saves. `flow`: the
+    traced numbers that went in and came out, if any.
     """
 
     __slots__ = (
@@ -89,12 +89,12 @@ class RecordedLaunch(RecordedOperation):
 
     @property
     def gradient_tasks(self) -> tuple[TaskSummary, ...]:
-        """What each task of its gradient reads and writes."""
+        """The reads and writes of each task of its gradient."""
         return self.arguments.gradient_tasks
 
     @property
     def live_in(self) -> BufferRegions:
-        """What its gradient reads of the values that it leaves."""
+        """The elements that its gradient reads after it."""
         return self.regions.live_in
 
     @property
@@ -130,7 +130,7 @@ class RecordedLaunch(RecordedOperation):
         return self.loaded & self.arguments.lent
 
     def gradient_arguments(self) -> tuple[Any, ...]:
-        """What the gradient is launched with: it reads the copies of external arrays, and may write to them. The
+        """The arguments of the gradient: it reads the copies of external arrays, and may write to them. The
         arrays are followed by the old values that it reads and by memory for copies that it makes.
         """
         facts = self.arguments.gradient_facts
@@ -142,7 +142,7 @@ class RecordedLaunch(RecordedOperation):
         return self._values(self.copies, facts.live_in_before, further)
 
     def replay_arguments(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
-        """What the launch itself is run again with: copies of external arrays, and other values for traced
+        """The arguments to run the launch itself again: copies of external arrays, and other values for traced
         `numbers`.
         """
         values = self._values(self.input_copies, self.written, [])
@@ -152,7 +152,7 @@ class RecordedLaunch(RecordedOperation):
         return tuple([given.get(k, value) for k, value in enumerate(values)]) if given else values
 
     def run_again(self, numbers: dict[int, float]) -> None:
-        """Run the launch itself with other values for traced numbers, and leave there what it gives."""
+        """Run the launch itself with other values for traced numbers, and store its results there."""
         results = self.instance.primal.launch(self.replay_arguments(numbers))
         if self.flow is not None:
             floats = [value for t, value in zip(self.instance.primal.results, results, strict=False) if t.kind == "f"]
@@ -178,13 +178,13 @@ def _memory_like(bound: BoundArray) -> BoundArray:
     return BoundArray(values.address, 0, tangents.address, 0, bound.shape, bound.nbytes, True, None, (values, tangents))
 
 
-#: A number of another recording in the place of one of this.
+#: Maps a number of this recording to one of another.
 NumberOf = Callable[[Traced], Any]
 
 
 class InnerEvents(NamedTuple):
-    """The events of a derivative inside of the recording, or of a step, that are its own business. `again` does the
-    same in another recording, if that is known, as for a `Custom`.
+    """The internal events of a derivative inside the recording, or of a step. `again` repeats them in another
+    recording, if known, as for a `Custom`.
     """
 
     events: range
@@ -194,24 +194,23 @@ class InnerEvents(NamedTuple):
 
 @dataclass(eq=False)
 class Custom(RecordedOperation):
-    """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
+    """A block of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
-    `loaded`: what its launches read of values from before; `fully_overwritten`: fields whose elements it all gave new
-    values; `lost`: fields without a gradient in which it left active values, with the span (None: perhaps in all that
-    it wrote). `scratch`: elements that `gradient` promises to compute itself before it reads them; it finds the others
-    as they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
-    what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
-    held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
-    not all has to be kept. `sources`: the traced numbers from outside that went into it. `active`: of what it loaded,
-    the memory without a gradient that held differentiated values, with the place where these were put there.
-    `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
-    needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
-    says. `made`: ndarrays that hold its results, and were not there before. `carries_tangents`: in a sweep that carries
-    tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps
-    all, or, if it `tells_gradients`, those of which it tells the sweep before. `again`
-    runs it once more in another recording, with the numbers of that in place of its own, if that is known;
-    `is_function`: whether it is a function with a custom gradient, of the user's. `needs_fields`: whether `gradient`
-    reads fields, as they were at the end of the stretch; `parts`: how many of the events that follow are parts of it.
+    `loaded`: its live-in memory; `fully_overwritten`: fields that it overwrites completely; `lost`: fields without a
+    gradient in which it left active values, with the span (None: perhaps in all memory that it wrote). `scratch`:
+    elements that `gradient` recomputes before reading them; all others it finds as they were at the end of the block.
+    `after`: the length of the log of overwritten values then. `gradient_tasks`: known launches of the gradient;
+    `release` frees its memory. `copies`: contents of external arrays at the end. `notices_stale`: its launches and
+    reads are checked for stale elements, so that not all values have to be saved. `sources`: the traced numbers from
+    outside that went into it. `active`: loaded memory without a gradient that held differentiated values, with the
+    place where these were written. `reads_active`: for a block that passes adjoints of such memory on, maps the memory
+    whose adjoints are needed after it to the memory whose adjoints it needs itself. `kept_bytes`: an upper bound of the
+    bytes that it saves for its gradient, if known. `made`: new ndarrays that hold its results. `carries_tangents`: in a
+    sweep that carries tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None:
+    perhaps all, or, if it `tells_gradients`, those that it announces to the sweep. `again` repeats it in another
+    recording, with that one's numbers in place of its own, if known; `is_function`: whether it is a user function with
+    a custom gradient. `needs_fields`: whether `gradient` reads fields, as they were at the end of the block; `parts`:
+    the number of following events that are parts of it.
     """
 
     name: str
@@ -252,7 +251,7 @@ class Custom(RecordedOperation):
 
     @contextmanager
     def arrays_again(self) -> Iterator[None]:
-        """While this lasts, these arrays hold what they held then. Raises `DifferentiationError` for one that has
+        """A block in which these arrays have their contents from then. Raises `DifferentiationError` for one that has
         changed and cannot be written to.
         """
         now = MemoryCopies()
@@ -298,9 +297,8 @@ class Write(RecordedOperation):
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
     by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
     `numbers` (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`:
-    nothing recorded has used the field before, so that these are its initial values and their gradient is the field's;
-    unless something turns out to have used numbers that Python had read there. `values`: what it wrote, where that is
-    to be written again.
+    nothing recorded has used the field before, so that these are its initial values and their gradient is the field's,
+    unless numbers that Python had read there were used. `values`: the written values, if they are to be written again.
     """
 
     __slots__ = ("initialises", "numbers", "position", "source", "span", "target", "values")
@@ -344,7 +342,7 @@ class Write(RecordedOperation):
 
 
 def outermost(events: Iterable[Event | InnerEvents]) -> Iterator[Event | InnerEvents]:
-    """The events that are parts of no other."""
+    """The events that are not parts of another."""
     remaining = iter(events)
     for event in remaining:
         yield event
@@ -354,7 +352,7 @@ def outermost(events: Iterable[Event | InnerEvents]) -> Iterator[Event | InnerEv
 
 
 def with_inner(events: Sequence[Event], inner: Iterable[InnerEvents]) -> Iterator[Event | InnerEvents]:
-    """The events, with derivatives inside in the place of theirs."""
+    """The events, with nested derivatives in place of their parts."""
     end = 0
     for one in inner:
         yield from events[end : one.events.start]
@@ -363,6 +361,6 @@ def with_inner(events: Sequence[Event], inner: Iterable[InnerEvents]) -> Iterato
     yield from events[end:]
 
 
-#: What counts as a launch.
+#: Events that count as launches.
 Record = RecordedLaunch | Custom | CapturedStep
 Event = Record | Write | Read | Computed

@@ -1,6 +1,6 @@
-"""What a recording takes from Python: which kernels, as they were compiled, and numbers that Python put into arrays and
-fields. When the same function runs again it must take the same: a variable that has changed since may alter second
-derivatives alone, where values and first derivatives tell nothing.
+"""Inputs of a recording from Python: kernels, as they were compiled, and numbers that Python wrote into arrays and
+fields. When the same function runs again its inputs must be the same: a variable that has changed since may alter only
+second derivatives, which values and first derivatives do not reveal.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tinote.lang.data.matrix import numpy_type
 
 Array = np.ndarray[Any, Any]
 
-#: More numbers than that are compared by weighted sums of parts.
+#: Arrays with more numbers are compared by weighted sums of parts.
 _MOST_NUMBERS = 4096
 
 
 class Taken(NamedTuple):
-    """A kernel with the constants that it was compiled with, or a field or array with what Python put there."""
+    """A kernel with its compile-time constants, or a field or array with the contents that Python wrote."""
 
     name: str
     constants: Sequence[Any] = ()
     numbers: Array = np.empty(0)
 
     def agrees(self, other: Taken) -> bool:
-        """Whether it is the same, but for roundings of numbers that Python has computed of results."""
+        """Whether it is the same, up to rounding of numbers that Python has computed from results."""
         if self.name != other.name or not same_answer(self.constants, other.constants):
             return False
         a, b = self.numbers, other.numbers
@@ -42,7 +42,7 @@ class Taken(NamedTuple):
 
 
 def kernel_taken(specialisation: Specialisation) -> Taken:
-    """A kernel. (What it captures beside constants is looked at when it is launched.)"""
+    """A kernel as an input. (Captures other than constants are inspected at launch.)"""
     values = [capture.value for capture in specialisation.captures]
     values += [one.value for one in specialisation.arguments if isinstance(one, TemplateArgument)]
     return Taken(specialisation.source.name, [one for one in values if _is_constant(one)])
@@ -55,12 +55,12 @@ def _is_constant(value: Any) -> bool:
 
 
 def arrays_taken(formals: Sequence[Buffer], values: Sequence[Any]) -> list[Taken]:
-    """The arrays of others' that a launch gets."""
+    """The external arrays of a launch."""
     return [Taken(name, (), sketch(held)) for name, held in arrays_of_others(formals, values)]
 
 
 def arrays_of_others(formals: Sequence[Buffer], values: Sequence[Any]) -> Iterator[tuple[str, Array]]:
-    """Their names, and what they hold."""
+    """The names of external arrays, and their contents."""
     for formal, bound in zip(formals, values, strict=False):
         if isinstance(bound, BoundArray) and bound.buffer is None:
             dtype = np.dtype(numpy_type(formal.dtype))
@@ -68,7 +68,7 @@ def arrays_of_others(formals: Sequence[Buffer], values: Sequence[Any]) -> Iterat
 
 
 def sketch(array: Array) -> Array:
-    """Numbers that tell an array from another one: its own, if there are few."""
+    """A fingerprint of an array; its own numbers, if there are few."""
     flat = np.asarray(array, np.float64).ravel()
     if flat.size <= _MOST_NUMBERS:
         return flat.copy()

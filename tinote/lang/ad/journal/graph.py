@@ -1,5 +1,5 @@
-"""What a tape has recorded, as a graph: launches in their order, the fields that they read and write, what was
-overwritten and what the tape copied because of that. Sequences that repeat are folded, also inside of each other.
+"""The graph of a tape: launches in order, the fields that they read and write, overwritten values, and the tape's
+copies of these. Repeated sequences are folded, also nested ones.
 
     tape.graph()        in a notebook: the picture (`graph_picture.py`); else:
 
@@ -28,8 +28,8 @@ _LONGEST_BLOCK = 24
 
 
 class Use(Flag):
-    """What a step does to a field. `OVERWRITES`: it stores to what was used before, or adds to what was read before;
-    `COPIED`: the tape has kept what it overwrote.
+    """The effect of a step on a field. `OVERWRITES`: it stores to what was used before, or adds to what was read
+    before; `COPIED`: the tape has saved the overwritten values.
     """
 
     READS = auto()
@@ -41,9 +41,8 @@ class Use(Flag):
 
 @dataclass
 class GraphStep:
-    """A launch, a stretch with a gradient of its own, or Python giving a whole field new values (`python`). `number`:
-    which record it is, counted from 1, or the one that comes next. `copied`: bytes that the tape has kept because of
-    it.
+    """A launch, a block with a custom gradient, or a write of a whole field by Python (`python`). `number`: its record,
+    counted from 1, or the next one. `copied`: bytes that the tape has saved because of it.
     """
 
     number: int
@@ -55,61 +54,61 @@ class GraphStep:
 
     @property
     def signature(self) -> object:
-        """Steps that do the same have the same; what is overwritten and copied may differ from one to the next."""
+        """The key that equal steps share; overwritten and copied values may differ."""
         kinds = {b: use & (Use.READS | Use.STORES | Use.ADDS) for b, use in self.uses.items()}
         return self.name, self.span, self.python, frozenset(kinds.items())
 
     def merge(self, other: GraphStep | RepeatedSteps) -> None:
-        """Stand for another step that does the same, too."""
+        """Merge with an equal step."""
         assert isinstance(other, GraphStep)
         for buffer, use in other.uses.items():
             self.uses[buffer] |= use
         self.copied += other.copied
 
     def leaves(self) -> Iterator[GraphStep]:
-        """Itself, as a block gives its steps."""
+        """The step itself; for a block, its steps."""
         yield self
 
 
 @dataclass
 class RepeatedSteps:
-    """A sequence that was recorded `times` in a row, of steps and of blocks that repeat in it."""
+    """A sequence of steps and repeated blocks that was recorded `times` in a row."""
 
     steps: list[GraphStep | RepeatedSteps]
     times: int = 1
 
     @property
     def number(self) -> int:
-        """That of its first step."""
+        """The number of its first step."""
         return self.steps[0].number
 
     @property
     def copied(self) -> int:
-        """Bytes that the tape has kept because of its steps."""
+        """Bytes that the tape has saved because of its steps."""
         return sum(step.copied for step in self.steps)
 
     @property
     def signature(self) -> object:
-        """Blocks that do the same have the same."""
+        """The key that equal blocks share."""
         return self.times, tuple([step.signature for step in self.steps])
 
     def merge(self, other: GraphStep | RepeatedSteps) -> None:
-        """Stand for another block that does the same, too."""
+        """Merge with an equal block."""
         assert isinstance(other, RepeatedSteps)
         for mine, its in zip(self.steps, other.steps, strict=True):
             mine.merge(its)
 
     def leaves(self) -> Iterator[GraphStep]:
-        """All its steps, also those of the blocks in it."""
+        """All its steps, including those of nested blocks."""
         for step in self.steps:
             yield from step.leaves()
 
 
 @dataclass(repr=False)
 class TapeGraph:
-    """What was recorded, folded into `blocks`. `fields`: what is read or written, in order of first use; `temporaries`:
-    those without a gradient that have a temporary adjoint. Shows itself as a picture in a notebook and as a table
-    elsewhere.
+    """The record of a tape, folded into `blocks`. `fields`: those read or written, in order of first use;
+    `temporaries`: those without a gradient that have a temporary adjoint. Shows itself as a picture in a notebook and
+    as a table elsewhere.
     """
 
     blocks: list[RepeatedSteps]
@@ -120,12 +119,12 @@ class TapeGraph:
 
     @property
     def copied_bytes(self) -> int:
-        """What the tape has kept of overwritten values, in all."""
+        """The total bytes of overwritten values that the tape has saved."""
         return sum(block.copied for block in self.blocks)
 
     @property
     def summary(self) -> str:
-        """How much was recorded, in words."""
+        """The size of the record, in words."""
         launches = f"{self.launches:,} launch{'' if self.launches == 1 else 'es'}"
         copied = f"the tape has copied {readable_size(self.copied_bytes)}" if self.copied_bytes else "nothing is copied"
         lent = ", ".join([b.name for b in self.fields if b in self.temporaries])
@@ -162,7 +161,7 @@ class TapeGraph:
 
 
 class _TextRow(NamedTuple):
-    """A step, or the head of a block that repeats."""
+    """A step, or the head of a repeated block."""
 
     number: str
     name: str
@@ -184,7 +183,7 @@ def _rows_of(item: GraphStep | RepeatedSteps, depth: int = 0) -> Iterator[_TextR
 def _grouped(
     item: GraphStep | RepeatedSteps, around: tuple[Group, ...]
 ) -> Iterator[tuple[GraphStep, tuple[Group, ...]]]:
-    """Every step with its place in the blocks around it that repeat, the outermost first."""
+    """Every step with its position in the repeated blocks around it, the outermost first."""
     if isinstance(item, GraphStep):
         yield item, around
         return
@@ -203,8 +202,10 @@ def graph_of(
     loss: Buffer,
     temporaries: frozenset[Buffer] = frozenset(),
 ) -> TapeGraph:
-    """The graph of a journal. `copied`: a number of launches, the field of which something was kept after
-    these, and how many bytes."""
+    """The graph of a journal.
+
+    `copied`: a number of launches, the field that was partly saved after these, and the number of bytes.
+    """
     steps = list(_steps(events, copied))
     launches = sum(isinstance(event, Record) for event in events)
     used: dict[Buffer, None] = {}
@@ -262,7 +263,7 @@ def _uses(event: Record) -> dict[Buffer, Use]:
 
 
 def _seen(step: GraphStep, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> GraphStep:
-    """Mark what the step overwrites, and what was copied for that."""
+    """Mark the fields that the step overwrites, and the copies made for that."""
     for buffer, use in step.uses.items():
         before = seen.get(buffer, Use(0))
         if (before and Use.STORES in use) or (Use.READS in before and Use.ADDS in use):
@@ -272,20 +273,20 @@ def _seen(step: GraphStep, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> 
             step.copied += kept.pop(buffer)
         step.uses[buffer] = use
     for buffer, use in step.uses.items():
-        new = step.python and Use.STORES in use  # the whole of it: nobody has read these values yet
+        new = step.python and Use.STORES in use  # the whole field: its values have not been read yet
         seen[buffer] = use if new else seen.get(buffer, Use(0)) | use
     return step
 
 
 def _folded(items: list[GraphStep | RepeatedSteps]) -> list[GraphStep | RepeatedSteps]:
-    """The items with what repeats made blocks, then with what repeats of these, and inside of these."""
+    """The items with repetitions folded into blocks, repeatedly, including inside blocks."""
     while len(shorter := list(_folded_once(items))) < len(items):
         items = shorter
     return items
 
 
 def _folded_once(items: list[GraphStep | RepeatedSteps]) -> Iterator[GraphStep | RepeatedSteps]:
-    """The repetitions of a sequence made one block, the sequence that covers most first."""
+    """One round of folding: repetitions of a sequence become a block, the sequence that covers most first."""
     names: dict[object, int] = {}
     kinds = [names.setdefault(item.signature, len(names)) for item in items]
     at = 0

@@ -10,11 +10,14 @@ _ROW, _TOP, _LETTER = 28, 64, 7.2
 _PAPER, _EDGE, _INK, _MUTED = "#ffffff", "#d8dbe0", "#1f2328", "#59636e"
 _LAUNCH, _PYTHON, _FIELD, _LOSS, _WARN = "#e8f1fb", "#f4f0e4", "#1a6fd0", "#0a6d5c", "#c4570b"
 _LONGEST_NAME = 28
-_MARGIN, _INSIDE = 72.0, 68.0  # for numbers left of the boxes, and for each sequence inside of another
+_MARGIN, _INSIDE = 72.0, 68.0  # for numbers left of the boxes, and for each nested sequence
 
 
 class Lane(NamedTuple):
-    """A field: whether it has a gradient, and whether it is the loss. `temporary`: it has a temporary adjoint."""
+    """The lane of a field: whether it has a gradient, and whether it is the loss.
+
+    `temporary`: it has a temporary adjoint.
+    """
 
     name: str
     gradient: bool
@@ -23,7 +26,7 @@ class Lane(NamedTuple):
 
 
 class GraphMark(NamedTuple):
-    """What a launch does to a field."""
+    """The mark of a launch's effect on a field."""
 
     reads: bool
     stores: bool
@@ -33,7 +36,7 @@ class GraphMark(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The position of a row in a sequence that repeats, how many rows that has, and how often it was recorded."""
+    """The position of a row in a repeated sequence, the sequence's number of rows, and its repetitions."""
 
     position: int
     length: int
@@ -41,7 +44,7 @@ class Group(NamedTuple):
 
 
 class GraphRow(NamedTuple):
-    """A launch. `marks`: by the number of the lane. `note`: what stands at its end. `groups`: the sequences that repeat
+    """A launch. `marks`: by the number of the lane. `note`: the text at its end. `groups`: the sequences that repeat
     around it, the outermost first.
     """
 
@@ -113,7 +116,7 @@ def _row(
 
 
 def _times(number: str, group: Group) -> str:
-    """How often a sequence was recorded, and from which launch on."""
+    """The repetitions of a sequence, and its first launch."""
     return f"{number}… × {group.times:,}" if number else f"× {group.times:,}"
 
 

@@ -1,8 +1,8 @@
-"""The journal: what a program did to memory while it is differentiated, as typed events in their order.
+"""The journal: the memory effects of a program that is differentiated, as typed events in order.
 
-It is the recorder of its context while it is open. What the reverse sweep reads of memory is kept on the way
-(`saved_values.py`); observers look on (`observer.py`); at the end the events are followed for broken gradient paths and
-swept in reverse.
+It is the recorder of its context while it is open. Memory that the reverse sweep will read is saved on the way
+(`saved_values.py`); observers are notified (`observer.py`); at the end the events are checked for broken gradient paths
+and swept in reverse.
 """
 
 from __future__ import annotations
@@ -90,63 +90,63 @@ def _is_active(value: Any) -> bool:
 
 
 class Journal(Recorder):
-    """`observers`: who looks on. `saves`: whether anything is kept from one launch to another; `keep`: whether launches
-    and gradients can be run again as long as anybody has the journal; `fit`: what limits the memory (`SavedValues`).
-    `trace`: what numbers that Python reads belong to. `shares`: launches save what their gradients would compute too.
+    """`observers`: notified of events. `saves`: whether values are saved between launches; `keep`: whether launches and
+    gradients can be run again during the journal's lifetime; `fit`: the memory limit (`SavedValues`). `trace`: what
+    numbers that Python reads belong to. `shares`: launches save what their gradients would compute too.
     """
 
     gradients = None  # a derivative that a kernel computes would not be recorded
-    #: which of a kernel's gradients the reverse sweep runs, where no traced numbers take part
+    #: the kernel gradient that the reverse sweep runs, for launches without traced numbers
     derivative = GRADIENT
-    #: how a launch runs that saves the old values which its gradient needs
+    #: the mode of a launch that saves the old values for its gradient
     saves_by = Request(records=True)
     trace: Trace
-    #: what has been used so far, and whether a recorded launch has written to it
+    #: the memory used so far, and whether a recorded launch has written to it
     _uses: dict[Buffer, bool]
-    #: the same of all that events, and nothing else, have used
+    #: the same for memory used by events only
     _met: dict[Buffer, bool]
     _looked_at = 0  # the number of events that are counted there
-    #: fields of which Python has numbers
+    #: fields whose numbers Python has read
     _read: set[Buffer]
     _has_initialising_writes = False  # whether there are writes to fields that nothing has used
-    _may_lose = False  # whether a launch was refused, or anything puts values where no gradient may come back from
+    _may_lose = False  # whether a launch was refused, or a value may be written where its gradient is lost
     _pending: RecordedLaunch | None = None
-    #: what a launch was let pass with, for observers to judge first
+    #: refusal deferred until the observers have run
     _refused: DifferentiationError | None = None
-    #: memory without a gradient that holds active values, and where these were first put there
+    #: memory without a gradient that holds active values, and where these were first written
     active: dict[Buffer, Span] = _NOTHING_ACTIVE
     #: its temporary duals, if there are any
     tangents: dict[Buffer, Buffer] | None = None
-    #: of what most launches run is known, as long as no memory is active; None: each is looked at
+    #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
     _usual: Request | None = GRADIENT
-    #: launches without arrays with temporary gradients, and for how much active memory
+    #: launches without arrays that have temporary gradients, and the size of active memory then
     _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
-    #: what was the recorder before it, and who watched, as long as it records
+    #: the previous recorder and watchers, while it records
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
-    #: gets what gradients and duals held before they change, if they are to hold it again in the end
+    #: saves gradients and duals before they change, if they are to be restored in the end
     gradients_before: CompanionsBefore | None = None
     #: whether the duals that launches, Python and sweeps use begin at zero
     begins_duals = False
     #: whether gradients that another owner has computed begin at zero
     clear_gradients = True
-    #: whether it goes on when it records no longer: until it is swept and forgotten, or gradients are back
+    #: whether it is in use after recording: until it is swept and forgotten, or gradients are restored
     is_swept = False
     leaves_companions = False
-    #: the recording in whose tangents it goes on
+    #: the recording whose tangents it continues
     _tangents_of: Recorder | None = None
     #: the gradients that custom VJPs have used
     _begun: frozenset[Buffer] = frozenset()
-    #: whether gradients and duals become what a block inside has computed
+    #: whether gradients and duals keep the results of an inner block
     _leaves_values = False
-    #: of duals that hold what a block inside has computed: where that lies if their own memory holds tangents
+    #: for duals with results of an inner block: the place of the results if their own memory holds tangents
     duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
-    #: what gradients and duals held when the first block inside of this one put its own there
+    #: the contents of gradients and duals before the first inner block wrote its own
     companions_before: CompanionsBefore | None = None
-    #: whether everything is noted that it takes to do the same again
+    #: whether everything needed to repeat it is recorded
     runs_again = False
-    #: which kernels were launched, and the numbers that Python gave them or wrote to fields, where that is noted
+    #: the launched kernels, and the numbers that Python passed to them or wrote to fields, where recorded
     from_python: list[Taken] | None = None
-    #: which of its events are those of a derivative inside of it
+    #: its events that belong to a derivative inside it
     inner_events: list[InnerEvents]
     #: whether it is part of another recording, which differentiates its derivatives
     is_inner = False
@@ -177,7 +177,7 @@ class Journal(Recorder):
         self._uses: dict[Buffer, bool] = {}
         self._met: dict[Buffer, bool] = {}
         self._read: set[Buffer] = set()
-        self.looked_at: set[Buffer] = set()  # whatever Python has seen something of
+        self.looked_at: set[Buffer] = set()  # all memory that Python has seen
         if has_tangents:
             self.tangents = self.saved.temporary_tangents = {}
             self._usual = None
@@ -199,7 +199,7 @@ class Journal(Recorder):
         return self.is_inner or self.derivative.has_tangents
 
     def will_run_again(self) -> None:
-        """It is part of another recording, and from now on all is noted that it takes to do the same again."""
+        """Make it part of another recording: from now on everything needed to repeat it is recorded."""
         self.runs_again = self.is_inner = self.saved.keeps_arrays = True
 
     @property
@@ -208,16 +208,16 @@ class Journal(Recorder):
         return self._around is not None
 
     def leave_companions(self, before: CompanionsBefore) -> None:
-        """Gradients and duals hold in the end what they held before."""
+        """Restore gradients and duals at the end."""
         self.gradients_before, self.leaves_companions = before, True
         before.hold_for(self)
 
     def start(self) -> None:
-        """Become the recorder of this context, and hear what other contexts write."""
+        """Become the recorder of this context, and watch writes of other contexts."""
         if self._observers and (listener := heard()) is not None:
             listener.taking("a tape that checks, or that does steps again")
         outer, watching = recorder.get(), own_watcher()
-        if outer is None and watching is not None:  # an interrupt kept it from ending
+        if outer is None and watching is not None:  # an interrupt prevented its end
             end_watch(watching, None)
             watching = None
         self._around = outer, watching
@@ -232,7 +232,7 @@ class Journal(Recorder):
             raise
 
     def stop(self) -> None:
-        """The end of what `start` began, or of as much of that as an interrupt let happen."""
+        """Undo `start`, or the part of it that ran before an interrupt."""
         if self._around is None:
             return
         outer, watching = self._around
@@ -250,7 +250,7 @@ class Journal(Recorder):
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """A block that is recorded, whatever comes in between."""
+        """A recorded block; its end is guaranteed."""
         try:
             self.start()
             yield
@@ -258,7 +258,7 @@ class Journal(Recorder):
             try:
                 self.stop()
             finally:
-                self.stop()  # where an interrupt has kept the first one from its work
+                self.stop()  # where an interrupt has prevented the first one
 
     # ---- launches
 
@@ -278,7 +278,7 @@ class Journal(Recorder):
         return launch.old_values
 
     def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        """The same of a launch of which more is asked than what memory its gradient needs."""
+        """The general case of `launching`, for launches that need more than the memory for their gradient."""
         self._may_lose = True
         given, flow = values, self.flow(instance, values)
         if flow is not None or (values and Traced in map(type, values)):
@@ -318,7 +318,7 @@ class Journal(Recorder):
         return flow
 
     def _with_temporary_tangents(self, native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
-        """What runs the pushforward of a launch, or `native` in its place."""
+        """The code for the pushforward of a launch, or `native` in its place."""
         temporaries = TemporaryAdjoints((), tangents, apart=self.duals_apart)
         if native is None:
             return LendingLaunch(temporaries, arguments, PUSHFORWARD.lending(arguments.request.temporaries))
@@ -326,9 +326,7 @@ class Journal(Recorder):
         return native
 
     def _told(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
-        """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the place of
-        `native`.
-        """
+        """Notify the observers of a launch. Returns the code to launch: `native`, or a replacement by one of them."""
         if native is not None and self._checks_before_refusal:
             why = "a tape that checks the access rules does not keep"
             refuse_old_values(arguments, why, "the loop, or leave the checks out")
@@ -338,11 +336,11 @@ class Journal(Recorder):
 
     @property
     def _checks_before_refusal(self) -> bool:
-        """Whether an observer has its say about launches that cannot be differentiated before they are refused."""
+        """Whether an observer checks launches that cannot be differentiated before they are refused."""
         return any(one.checks_before_refusal for one in self._observers)
 
     def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
-        """What runs a launch that traced numbers go into or come out of."""
+        """The code for a launch with traced numbers as inputs or outputs."""
         tangents = self.derivative.has_tangents
         if (
             instance.returns_floats
@@ -353,13 +351,13 @@ class Journal(Recorder):
         return None
 
     def request(self, flow: NumberFlow | None) -> Request:
-        """Which of a kernel's gradients is for such a launch."""
+        """The kernel gradient for such a launch."""
         return self.derivative if flow is None else self.derivative.with_arguments
 
     # ---- memory without a gradient
 
     def arguments(self, instance: Instance, values: tuple[Any, ...], flow: NumberFlow | None) -> Arguments:
-        """What a launch does to memory; it has temporary gradients where differentiated values go through memory
+        """The memory effects of a launch, with temporary gradients where differentiated values pass through memory
         without one. Raises `DifferentiationError`.
         """
         found = recorded_arguments(instance, values, self.request(flow))
@@ -374,7 +372,7 @@ class Journal(Recorder):
         return found
 
     def _taking_companions(self, plain: Arguments) -> Arguments:
-        """A launch that works on gradients or duals which a block inside of this one has computed: they are values."""
+        """Handle a launch on gradients or duals that an inner block has computed: they are values."""
         for buffer in plain.accesses.loaded | plain.accesses.written:
             self.use_companion(buffer)
         request = lending(plain, self.active)
@@ -386,7 +384,10 @@ class Journal(Recorder):
         return found
 
     def use_companion(self, buffer: Buffer) -> None:
-        """A gradient or dual is about to be used as a value. Raises `DifferentiationError` where it cannot be."""
+        """Note that a gradient or dual is about to be used as a value.
+
+        Raises `DifferentiationError` where it cannot be.
+        """
 
     def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
         if "_lent" not in self.__dict__:
@@ -401,7 +402,10 @@ class Journal(Recorder):
         return found
 
     def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
-        """The launch with temporary gradients. One that has no gradient then is refused at the end, if it is needed."""
+        """The launch with temporary gradients.
+
+        If it then has no gradient, it is refused at the end, if the gradient is needed.
+        """
         specialisation = instance.specialisation
         try:
             request = lending(plain, self.active)
@@ -439,7 +443,7 @@ class Journal(Recorder):
                 self.activate(buffer, places.get(buffer, arguments.specialisation.source.span))
 
     def activate(self, buffer: Buffer, span: Span) -> None:
-        """Memory without a gradient holds active values from now on, which were put there at `span`."""
+        """Mark memory without a gradient as active; the values were written at `span`."""
         if self.active is _NOTHING_ACTIVE:
             self.active = {}
         self.active[buffer] = span
@@ -449,7 +453,7 @@ class Journal(Recorder):
 
     @contextmanager
     def leaving_values(self) -> Iterator[None]:
-        """A block in which gradients and duals become what a block inside of this one has computed."""
+        """A block in which gradients and duals take the results of an inner block."""
         before, self._leaves_values = self._leaves_values, True
         try:
             with self.taking_nothing():
@@ -459,7 +463,7 @@ class Journal(Recorder):
 
     @contextmanager
     def taking_nothing(self) -> Iterator[None]:
-        """A block in which it is not noted what Python gives."""
+        """A block in which inputs from Python are not recorded."""
         noted, self.from_python = self.from_python, None
         try:
             yield
@@ -467,7 +471,7 @@ class Journal(Recorder):
             self.from_python = noted
 
     def keep_gradients_apart(self) -> None:
-        """A block inside of this one is about to compute gradients of its own."""
+        """Save the gradients before an inner block computes its own."""
         if self.companions_before is None:
             self.companions_before = CompanionsBefore()
         self.companions_before.keep(own_gradients())
@@ -477,17 +481,17 @@ class Journal(Recorder):
                     self.companions_before.add_blocks([field.grad.dual.memory])
 
     def take_gradients_back(self) -> None:
-        """Gradients, and duals that blocks inside of this one have changed, are again what they were before these."""
+        """Restore gradients, and duals that inner blocks have changed."""
         if self.companions_before is not None:
             self.companions_before.put_back()
 
     @property
     def companions_with_values(self) -> set[Buffer]:
-        """The gradients and duals that hold what blocks inside of this one have computed."""
+        """The gradients and duals that hold results of inner blocks."""
         return {buffer for buffer in self.active if buffer.primal is not None}
 
     def has_values(self, buffer: Buffer, span: Span) -> None:
-        """A gradient or dual holds what a block inside of this one has computed, at `span`: values as others."""
+        """Note that a gradient or dual holds the result of an inner block, at `span`: ordinary values."""
         if buffer not in self.active:
             self.activate(buffer, span)
         self._uses[buffer] = True
@@ -495,8 +499,8 @@ class Journal(Recorder):
             self._keep_dual_apart(buffer)
 
     def _keep_dual_apart(self, dual: Buffer) -> None:
-        """A dual is about to hold a value: elsewhere, if it holds a tangent here. If it may hold one of what is around,
-        it is to hold that again in the end.
+        """Prepare a dual to hold a value: elsewhere, if it holds a tangent here. If it may hold a tangent of an outer
+        recording, that is restored in the end.
         """
         if self.tangents is not None:
             if self.duals_apart is _NOTHING_APART:
@@ -507,14 +511,15 @@ class Journal(Recorder):
             self.companions_before.add_blocks([memory_of(dual)])
 
     def take_tangents(self, outer: Recorder, temporary: dict[Buffer, Buffer], span: Span) -> None:
-        """Launches carry the tangents of the recording around: these, of memory without a dual, and those of fields."""
+        """Make launches carry the tangents of the outer recording: these, of memory without a dual, and those of
+        fields."""
         self._tangents_of, self.begins_duals = outer, True
         self.tangents = self.saved.temporary_tangents = temporary
         if temporary:
             self.active = dict.fromkeys(temporary, span)
 
     def note_active(self, custom: Custom) -> None:
-        """A custom VJP does not see what memory that its stretch uses has of temporary adjoints."""
+        """Note active memory that a block with a custom VJP uses, whose temporary adjoints the VJP does not see."""
         if self.active and custom.reads_active is None:
             custom.active = {b: span for b, span in self.active.items() if b in custom.touched}
 
@@ -527,7 +532,7 @@ class Journal(Recorder):
             return frozenset(self.active)
 
     def is_followed(self, buffer: Buffer) -> bool:
-        """Whether what is in memory has an adjoint, of its own or a temporary one."""
+        """Whether the values in memory have an adjoint, their own or a temporary one."""
         return buffer.adjoint is not None or buffer in self.active
 
     def launched(self) -> None:
@@ -538,7 +543,7 @@ class Journal(Recorder):
             self.events.append(launch)
             external = launch.arguments.external_arrays
             if external and any(path.buffer in external for path in launch.arguments.broken_paths):
-                self.trace.note_taken_out()  # an active value is in an array that anybody may read
+                self.trace.note_taken_out()  # an active value is in an array that any code may read
             if session.has_views:
                 self.saved.distrust_views(launch)
         for one in self._observers:
@@ -552,7 +557,7 @@ class Journal(Recorder):
 
     @property
     def records_steps(self) -> bool:
-        """Whether a captured step may be one record: nobody wants to know of its launches."""
+        """Whether a captured step may be one record: no observer needs its launches."""
         return not (
             self._observers
             or self.keep
@@ -596,7 +601,7 @@ class Journal(Recorder):
         return with_numbers(returned, iter(numbers))
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched in another thread or task, which is not part of this."""
+        """A kernel is about to be launched in another thread or task, outside this recording."""
         touched = arguments_of(instance, values).accesses
         other = self._other_recording()
         if other is not None:
@@ -624,11 +629,11 @@ class Journal(Recorder):
     def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
         if self._is_written(buffer) is not None:
             self.saved.overwriting(buffer, region, exempt=True)
-        elif self.saved.log.keeps(buffer):  # for what may read anything
+        elif self.saved.log.keeps(buffer):  # for code that may read any memory
             self.saved.log.lose(buffer)
 
     def custom(self, custom: Custom) -> None:
-        """A stretch with a custom VJP has completed."""
+        """A block with a custom VJP has completed."""
         self._may_lose = True
         for one in self._observers:
             one.custom(custom)
@@ -663,13 +668,13 @@ class Journal(Recorder):
             self.custom(computation.record(followed, tangents))
 
     def took_launch(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched within something that is recorded otherwise, or not at all."""
+        """A kernel is about to be launched inside a block that is recorded differently, or not at all."""
 
     def took_write(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
         """Python is about to write to a field there."""
 
     def took(self, name: str, parts: Sequence[Any]) -> None:
-        """A derivative inside has launched and computed this, with these numbers from Python."""
+        """An inner derivative has done these launches and computations, with these numbers from Python."""
 
     # ---- Python
 
@@ -729,8 +734,8 @@ class Journal(Recorder):
         return np.array(items, np.int64).reshape(array.shape)
 
     def _was_used(self, buffer: Buffer, position: Any) -> bool:
-        """Whether a launch has used the field, so that the gradient of what is written there is not that of what was
-        there before.
+        """Whether a launch has used the field, so that the gradient of written values differs from that of the values
+        before.
         """
         if isinstance(position, tuple) and position[:1] != (...,):
             if not self.is_followed(buffer) or not is_element(buffer, position[: buffer.rank]):
@@ -785,7 +790,7 @@ class Journal(Recorder):
         return found
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        """Elements of a field, by default all, are about to be written, by whomever."""
+        """Elements of a field, by default all, are about to be written."""
         self._keep_gradient(buffer)
         self.saved.overwriting(buffer, region, exempt=bool(self._observers) and recorder.get() is not self)
 
@@ -794,12 +799,12 @@ class Journal(Recorder):
             self.gradients_before.add_blocks(map(memory_of, self._with_duals([buffer])))
 
     def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
-        """Something that is not recorded is about to change these."""
+        """Save these gradients before unrecorded code changes them."""
         for buffer in gradients:
             self._keep_gradient(buffer)
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
-        """These are about to be used: if they hold in the end what they held before, they begin at zero."""
+        """Note that these duals are about to be used: if they are restored in the end, they begin at zero."""
         if self._tangents_of is not None:
             self._tangents_of.begin_duals(duals)
         elif self.begins_duals and self.gradients_before is not None:
@@ -812,15 +817,13 @@ class Journal(Recorder):
             self.gradients_before.begin_all_duals(self)
 
     def may_change_gradients(self) -> None:
-        """What follows is not recorded launch by launch, and may change the gradient of any field."""
+        """Note that the following code is not recorded launch by launch, and may change the gradient of any field."""
         if self.gradients_before is not None:
             self.gradients_before.keep(own_gradients())
 
     @property
     def companions(self) -> Set[Buffer]:
-        """The gradients that its reverse sweep reads or writes, as far as it is known, and those that it leaves as they
-        were, with duals.
-        """
+        """The gradients that its reverse sweep reads or writes, if known, and those that it restores, with duals."""
         before = () if self.gradients_before is None else self.gradients_before.begun
         return self.changed_gradients(perhaps=False).union(self._begun, before)
 
@@ -868,7 +871,7 @@ class Journal(Recorder):
             self._tangents_of.begin_duals([one.tangent for one in gradients if one.tangent is not None])
 
     def changed_gradients(self, *, perhaps: bool = True) -> set[Buffer]:
-        """The gradients that a reverse sweep reads or writes. `perhaps`: also those of which it only tells later
+        """The gradients that a reverse sweep reads or writes. `perhaps`: also those that it announces later
         (`Custom.tells_gradients`).
         """
         found: set[Buffer] = set()
@@ -881,10 +884,10 @@ class Journal(Recorder):
 
     @property
     def copied_bytes(self) -> int:
-        """How many bytes are kept for the reverse sweep."""
+        """The number of bytes saved for the reverse sweep."""
         return self.saved.nbytes
 
-    # ---- what has happened so far
+    # ---- history
 
     def computed_before(self, buffer: Buffer) -> bool:
         """Whether a recorded launch has written to the field."""
@@ -904,7 +907,7 @@ class Journal(Recorder):
         return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
 
     def begin_loss(self, loss: Field) -> None:
-        """Set the loss to zero, which it begins with. Raises `DifferentiationError` where others use it."""
+        """Set the loss to its initial value, zero. Raises `DifferentiationError` where others use it."""
         self._met[loss.buffer] = True
         try:
             open_recording(self)
@@ -924,18 +927,18 @@ class Journal(Recorder):
         return found
 
     def starts_from(self, buffers: Iterable[Buffer]) -> None:
-        """The present values of these fields are what is differentiated with respect to: whatever Python writes to them
-        takes their place, also where nothing has used them yet.
+        """Differentiate with respect to the present values of these fields: values that Python writes replace them,
+        even if they have not been used yet.
         """
         for buffer in buffers:
             self._uses.setdefault(buffer, False)
 
     def starts_as_used(self) -> None:
-        """Whatever fields hold now was perhaps computed or read before: what Python writes there takes its place."""
+        """Treat the present values of fields as used before: values that Python writes replace them."""
         self.starts_from(living_buffers())
 
     def touched_before(self) -> set[Buffer]:
-        """What recorded launches have read or written, and Python has given new values since."""
+        """The fields that recorded launches have read or written, and that Python has written since."""
         self._look()
         return set(self._uses)
 
@@ -943,7 +946,7 @@ class Journal(Recorder):
         count = len(self.events)
         if self._looked_at == count:
             return
-        for event in self.events[self._looked_at : count]:  # others may look at the same time
+        for event in self.events[self._looked_at : count]:  # other threads may read at the same time
             if isinstance(event, Record):
                 for buffer in event.touched:
                     self._uses.setdefault(buffer, False)
@@ -955,7 +958,7 @@ class Journal(Recorder):
     # ---- at its end
 
     def lost_values(self, lost: dict[Buffer, Span] | None = None) -> LostValues:
-        """The values that are lost on the way (`LostValues`). Raises `DifferentiationError` for a broken gradient path,
+        """The values on broken gradient paths (`LostValues`). Raises `DifferentiationError` for a broken gradient path,
         and for a launch without a gradient. `lost`: fields without a gradient that hold active values at the start.
         """
         values = LostValues(lost)
@@ -969,8 +972,8 @@ class Journal(Recorder):
         return values
 
     def claim(self, *, clear: bool) -> None:
-        """The gradients that `reverse` will touch belong to the present owner from now on. `clear`: those that were
-        another's start at zero.
+        """Claim the gradients that `reverse` will use for the present owner. `clear`: those of another owner start at
+        zero.
         """
         refuse_same_values(self)
         use(self)
@@ -980,13 +983,13 @@ class Journal(Recorder):
             self._begin_duals_of(companions)
 
     def reverse(self) -> None:
-        """Run the gradients of all that was recorded."""
+        """Run the gradients of all recorded events."""
         if self.events:
             self.sweep().run()
         refuse_same_values(self)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
-        """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
+        """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
         return Sweep(
             self.events,
             self.saved,
@@ -999,11 +1002,11 @@ class Journal(Recorder):
         )
 
     def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
-        """A sweep of another kind through these events: it knows `how` it runs."""
+        """A sweep of another kind through these events, defined by `how`."""
         return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes)
 
     def forget(self, *, failed: bool = False) -> None:
-        """Let the copies go, unless they are to be kept: nothing will be reversed any more. `failed`: nor read."""
+        """Free the copies, unless they are to be kept: there will be no further reverse sweep. `failed`: nor reads."""
         try:
             if self.keep:
                 self.saved.seal(self.records)

@@ -1,13 +1,12 @@
-"""Which memory without a gradient of its own needs a temporary adjoint.
+"""Activity analysis: which memory without a gradient of its own needs a temporary adjoint.
 
     rest_volume()           # writes a field without needs_grad from x, which has a gradient
     energy()                # reads it
 
-While a journal is written, it is noted which memory holds values that are differentiated: it is *active*. A launch that
-touches active memory is recorded with a gradient that knows of adjoints for it. At the end it is found out, from the
-last event to the first, which of these are needed: those of memory that something reads, later, on the way to what has
-a gradient. These get an adjoint as long as the reverse sweep lasts; a launch that none of them concerns runs the
-gradient that it has without.
+While a journal is recorded, memory that holds differentiated values is marked as *active*. A launch that accesses
+active memory is recorded with a gradient that has adjoints for it. A backward pass over the events then finds the
+adjoints that are needed: those of memory that is read later on a path to a gradient. These exist during the reverse
+sweep; a launch without any of them runs its ordinary gradient.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ class Needed(NamedTuple):
 def needed_adjoints(
     events: Sequence[Event], active: Collection[Buffer], results: Iterable[int], wanted: Iterable[Buffer] = ()
 ) -> Needed:
-    """What a reverse sweep through `events` needs. `active`: the memory without a gradient that holds differentiated
-    values; `results`: traced numbers whose adjoints are not zero; `wanted`: active memory whose adjoints are not zero.
-    Raises what a launch whose gradient is needed was refused with.
+    """The adjoints that a reverse sweep through `events` needs. `active`: the memory without a gradient that holds
+    differentiated values; `results`: traced numbers whose adjoints are not zero; `wanted`: active memory whose adjoints
+    are not zero. Raises the error of a refused launch whose gradient is needed.
     """
     if not active:
         return Needed(events, frozenset())
@@ -64,8 +63,8 @@ def reaches(arguments: Arguments, reached: Collection[Buffer]) -> bool:
 
 
 def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[Buffer]) -> bool:
-    """Whether an adjoint that is not zero passes through active memory, in a launch that leads to what is needed.
-    Raises what its gradient was refused with, if so.
+    """Whether a nonzero adjoint passes through active memory in a launch on a needed path. If so, raises the error of a
+    refused gradient.
     """
     touched = arguments.accesses
     if arguments.refused is not None:
@@ -76,7 +75,7 @@ def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[
 
 
 def chosen(launch: RecordedLaunch, *, lends: bool) -> RecordedLaunch:
-    """A launch with the gradient that is to run: with temporary adjoints or, if it can, without."""
+    """A launch with its selected gradient: with temporary adjoints or, if it can, without."""
     arguments = launch.arguments
     assert arguments.plain is not None
     if not lends and not arguments.external_arrays and launch.old_values is None and not arguments.plain.has_old_values:

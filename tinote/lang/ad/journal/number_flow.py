@@ -1,4 +1,4 @@
-"""Launches that traced numbers go into and come out of."""
+"""Launches with traced numbers as inputs and outputs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) ->
         return
     count = len(arguments.specialisation.arrays)
     arrays: list[Any] = [np.empty(0) for buffer in arguments.external_arrays if buffer.dtype.kind == "f"]
-    if not trace.has_taken_out:  # but text was written: the numbers themselves are looked at
+    if not trace.has_taken_out:  # but text was written, so the numbers themselves are compared
         arrays = [one.owner for one in values[:count] if one.buffer is None]
     scalars = values[count:]
     trace.note_plain([*arrays, *scalars], f"kernel '{arguments.specialisation.source.name}'")
 
 
 class _Launched(Protocol):
-    """What runs in a kernel's place."""
+    """The code that runs in place of a kernel."""
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]: ...
 
 
 class NumberFlow:
     """A launch with traced numbers, in place of its `BoundCode`. `tangents`: the kernel's pushforward runs, not the
-    kernel. `runs`: what runs in the kernel's place, if anything.
+    kernel. `runs`: the code in place of the kernel's, if any.
 
     `inputs`: of the float arguments, the position of each that is active, with the number and its tangent; `floats`:
-    how many there are in all; `outputs`: the numbers that came out.
+    the total number; `outputs`: the returned numbers.
     """
 
     __slots__ = ("_instance", "_trace", "floats", "inputs", "outputs", "runs", "tangents")

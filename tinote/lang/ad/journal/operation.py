@@ -1,9 +1,8 @@
 """Computations on whole arrays that have derivatives of their own, such as the solution of a linear system.
 
-An operation reads fields and gives others new values, by way of NumPy. What it needs for its derivatives it keeps
-itself (the factorisation, the solution), so that nothing of what later launches overwrite is kept for it. On a journal
-it is one record; in forward mode it pushes tangents forward; at second order it does both, and its reverse has tangents
-of its own.
+An operation reads fields and writes others, using NumPy. It keeps the data for its derivatives itself (the
+factorisation, the solution), so that the journal saves no overwritten values for it. In a journal it is one record; in
+forward mode it pushes tangents forward; at second order it does both, and its reverse has tangents of its own.
 """
 
 from __future__ import annotations
@@ -29,44 +28,44 @@ Arrays = Sequence[Array]
 
 
 class RunOperation(Protocol):
-    """Runs a further operation, whose only output is `target`, by default an array of its own. Gives that."""
+    """Runs a further operation, whose only output is `target`, by default an array of its own. Returns it."""
 
     def __call__(self, rule: Rule, inputs: Sequence[Field], target: Field | None = None) -> Field: ...
 
 
 class Rule(Protocol):
-    """What an operation computes, and its derivatives. All arrays are vectors of f64, one for each input or output, in
-    which numbers count row by row. `values` is called first, and the rule keeps of it what the others need.
+    """The computation of an operation and its derivatives. All arrays are vectors of f64, one for each input or output,
+    in row-major order. `values` is called first; the rule keeps the data that the other methods need.
     """
 
     def values(self, inputs: Arrays) -> Arrays:
-        """What the outputs get."""
+        """The values of the outputs."""
         ...
 
     def tangents(self, tangents: Arrays) -> Arrays:
-        """The tangents of the outputs, of those of the inputs."""
+        """The tangents of the outputs, from those of the inputs."""
         ...
 
     def adjoints(self, adjoints: Arrays) -> Arrays:
-        """What the adjoints of the inputs grow by, of those of the outputs."""
+        """The increments of the inputs' adjoints, from the adjoints of the outputs."""
         ...
 
     def adjoint_tangents(self, tangents: Arrays, adjoints: Arrays, adjoint_tangents: Arrays) -> Arrays:
-        """The tangents of what `adjoints` gives, along those of the inputs, and those of the outputs' adjoints."""
+        """The tangents of the results of `adjoints`, along those of the inputs and of the outputs' adjoints."""
         ...
 
     def pushed(
         self, run: RunOperation, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
     ) -> None:
-        """Compute the tangents of the only output, in `target`, by operations, of what the inputs and the output hold
-        and of those of the inputs.
+        """Compute the tangents of the only output, in `target`, by operations, from the values of the inputs and the
+        output and the inputs' tangents.
         """
         ...
 
 
 class Computation:
-    """An operation that is asked for: `rule` computes `outputs` of `inputs`. `clears`: of the inputs, those whose
-    elements are zero afterwards. `name` and `span`: for errors and pictures of tapes.
+    """One application of an operation: `rule` computes `outputs` from `inputs`. `clears`: the inputs that are zeroed
+    afterwards. `name` and `span`: for errors and pictures of tapes.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Computation:
         clears: Sequence[Field] = (),
     ) -> None:
         self.rule = rule
-        self._fields = inputs, outputs, clears  # whose memory has to stay
+        self._fields = inputs, outputs, clears  # whose memory has to stay alive
         self.inputs = [field.buffer for field in inputs]
         self.outputs = [field.buffer for field in outputs]
         self.clears = [field.buffer for field in clears]
@@ -88,11 +87,11 @@ class Computation:
 
     @property
     def written(self) -> list[Buffer]:
-        """All that gets new values."""
+        """All fields that get new values."""
         return [*self.outputs, *self.clears]
 
     def run(self) -> None:
-        """Compute, and say what is about to be done to memory."""
+        """Compute, and announce the accesses to memory."""
         listener = heard()
         if listener is not None:
             listener.taking(f"{self.name}, whose work is not a launch")
@@ -103,18 +102,18 @@ class Computation:
             found.computing(self)
 
     def values(self) -> Arrays:
-        """What the outputs will get."""
+        """The new values of the outputs."""
         return self.rule.values([_vector(buffer) for buffer in self.inputs])
 
     def compute(self) -> None:
-        """Compute with nobody who differentiates, as Python that writes to fields."""
+        """Compute without differentiation, like Python code that writes to fields."""
         values = self.values()
         for buffer in self.written:
             note_python_write(buffer)
         self.store(values)
 
     def store(self, values: Arrays) -> None:
-        """Give the outputs their values."""
+        """Store the values of the outputs."""
         for buffer, value in zip(self.outputs, values, strict=True):
             array = numbers(buffer)
             array[...] = as_stored(value.reshape(array.shape), buffer.dtype)
@@ -122,7 +121,10 @@ class Computation:
             numbers(buffer)[...] = 0
 
     def push(self, tangents: Sequence[Buffer | None], targets: Sequence[Buffer | None]) -> tuple[Arrays, Arrays]:
-        """Compute the tangents of the outputs, in `targets`, of those of the inputs. Gives both along one direction."""
+        """Compute the tangents of the outputs, in `targets`, from those of the inputs.
+
+        Returns both along one direction.
+        """
         shapes = [numbers(buffer).shape for buffer in self.inputs]
         given = [
             np.zeros(shape) if tangent is None else numbers(tangent).astype(np.float64)
@@ -150,7 +152,7 @@ class Computation:
         return [], []
 
     def push_further(self, tangents: Callable[[Buffer], Field | None]) -> None:
-        """Compute the tangents of the outputs by further operations, which have derivatives as every one has.
+        """Compute the tangents of the outputs by further operations, which are differentiable in turn.
         `tangents`: the field with those of another one; None where that is constant.
         """
         inputs, outputs, clears = self._fields
@@ -178,8 +180,8 @@ class Computation:
         return Computation(rule, inputs, [output], self.name, self.span)
 
     def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Custom:
-        """The record on a journal, which finds all that it needs in itself. `followed`: which inputs have an adjoint,
-        of their own or a temporary one; `tangents`: of inputs and outputs, at second order.
+        """The record for a journal, which holds all data that it needs. `followed`: the inputs with an adjoint, their
+        own or a temporary one; `tangents`: of inputs and outputs, at second order.
         """
 
         def reads_active(reached: set[Buffer]) -> set[Buffer]:
@@ -223,7 +225,7 @@ class Computation:
         if not any(one.any() for one in (*given, *dots)):
             return
         made = sweep.temporaries.made
-        # In a loop that is run again, arrays that a step makes are others than they were when it first ran.
+        # In a loop that is run again, a step creates new arrays.
         targets = [made(b) if yes else None for b, yes in zip(self.inputs, followed, strict=True)]
         _accumulate(targets, self.rule.adjoints(given))
         if second:
@@ -233,7 +235,7 @@ class Computation:
 
 
 def _zeros(like: Field) -> Field:
-    """An array of as many numbers as a field has."""
+    """A zero array with the size of a field."""
     made = stand_in(np.zeros(numbers(like.buffer).shape), needs_dual=True)
     made.grad.ensure_dual()
     return made

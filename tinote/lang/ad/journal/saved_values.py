@@ -1,9 +1,9 @@
-"""What a journal keeps of memory, so that the reverse sweep finds what each gradient reads.
+"""Saved values of a journal: the memory contents that gradients in the reverse sweep will read.
 
 A gradient launch executes some of the kernel's loads again, so it must find the elements as they were. The elements
-that the launches so far will need are known, and before something overwrites some of these, their values are kept
-(`lang/ad/memory/undo.py`); where nothing needed is overwritten, nothing is kept. Of external arrays, which anybody may
-overwrite at any time, each launch gets a copy of what it needs.
+that the launches so far will need are known, and before some of these are overwritten, their values are saved
+(`lang/ad/memory/undo.py`); where no needed element is overwritten, nothing is saved. External arrays may be overwritten
+at any time, so each launch gets a copy of the elements that it needs.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.pool import pool
 
-#: This part of the session's memory limit may hold values that a custom VJP might read, and as much those that
-#: gradients could compute. A VJP that computes them again needs none; another gets an error where a value was not kept.
+#: This part of the session's memory limit may hold values that a custom VJP might read, and the same part for those
+#: that gradients could recompute. A VJP that recomputes them needs none; another one gets an error where a value was
+#: not saved.
 _OPTIONAL_SHARE = 16
 
-#: Bytes of values from which on computing them again takes less time than reading them from memory.
+#: Bytes of values from which on recomputing them takes less time than reading them from memory.
 MOST_SHARED = 8 << 20
 
 _NO_TANGENTS: Mapping[Buffer, Buffer] = {}
 
 
 class SavedValues:
-    """`between_launches`: whether anything is kept from one launch to another; if not, the gradients run on the fields
-    as they are at the end (what a kernel overwrites within itself is kept all the same). `again`: also keep what the
-    launches themselves read, so that they can be run again. `tangents`: whether the tangents of what is overwritten are
-    needed as well. `observers` are told of what is about to be overwritten. `fit` is told how many bytes are about to
-    be kept in all, and may raise; by default the session's limit holds.
+    """`between_launches`: whether values are saved between launches; if not, the gradients run on the fields as they
+    are at the end (values that a kernel overwrites within itself are saved in any case). `again`: also save the inputs
+    of the launches, so that they can be run again. `tangents`: whether the tangents of overwritten values are needed as
+    well. `observers` are notified before elements are overwritten. `fit` gets the total number of bytes to be saved,
+    and may raise; by default the session's limit holds.
 
-    `count`: the number of launches and custom stretches so far. `copied`: what was kept, as the count at that time, the
-    field and the number of bytes. `shared_bytes`: how many bytes are saved that gradients could compute. `is_complete`:
-    whether nothing is gone without which the gradients cannot be run again.
+    `count`: the number of launches and custom blocks so far. `copied`: the saved values, as the count at that time, the
+    field and the number of bytes. `shared_bytes`: saved bytes that gradients could recompute. `is_complete`: whether
+    all values are available to run the gradients again.
     """
 
     __slots__ = (
@@ -101,21 +102,21 @@ class SavedValues:
         self.temporary_tangents = _NO_TANGENTS
         self.duals_apart = _NO_TANGENTS
         self._fit = fit
-        # Whether every write is looked at, not only what is written over something needed.
+        # Whether every write is analysed, not only overwrites of needed values.
         self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
-        # Whether an earlier recording may tell what launches overwrite: where it is nothing, and where it is something,
-        # which is then not told the observers, and holds for values alone.
+        # Whether the overwritten elements of an earlier recording may be used: where there are none, and where there
+        # are some; observers are then not notified of these, and they hold for values only.
         self._follows = between_launches and not self._looks_at_all
         self._traces = not (tangents or observers)
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
-        self._releases: list[Callable[[], None]] = []  # of what custom stretches and captured steps hold
-        self._overwritten: Overwritten = ()  # by the launch under way, if that is not known, of what is needed
-        self._known = False  # whether it is known what the launch under way overwrites of what is needed
+        self._releases: list[Callable[[], None]] = []  # of data that custom blocks and captured steps hold
+        self._overwritten: Overwritten = ()  # by the launch under way, of needed elements, if unknown
+        self._known = False  # whether the needed elements that the launch under way overwrites are known
 
     @property
     def nbytes(self) -> int:
-        """How many bytes are kept."""
+        """The number of saved bytes."""
         return self.log.nbytes + self._other_bytes
 
     # ---- while the journal is written
@@ -128,13 +129,13 @@ class SavedValues:
         saves_by: Request,
         flow: NumberFlow | None,
     ) -> RecordedLaunch:
-        """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
+        """A kernel is about to be launched. `saves_by`: its mode if it has to save old values."""
         log, facts, saving = self.log, arguments.gradient_facts, None
         if facts.old_values or (facts.in_order and runs_at_once(instance.specialisation.config)):
             saving = self._saving(instance, values, arguments, saves_by)
             if saving is None:
                 return self.launching(instance, values, arguments.unshared, saves_by.unshared, flow)
-        # Where nothing is needed, it does not matter what is written.
+        # Where nothing is needed, writes do not matter.
         watches = (
             (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
         )
@@ -159,8 +160,8 @@ class SavedValues:
         return launch
 
     def _keep_companions(self, launch: RecordedLaunch, needed: Collection[Buffer]) -> None:
-        """Keep what the gradient will need of gradients and duals that are values to a launch: what lies there in the
-        reverse sweep is another block's.
+        """Save gradients and duals that are values to a launch: in the reverse sweep their memory holds those of
+        another block.
         """
         copies = dict(launch.copies)
         for buffer in launch.arguments.lent_companions:
@@ -176,7 +177,7 @@ class SavedValues:
         launch.copies = copies
 
     def _keep_known(self, regions: AccessRegions, overwritten: Overwritten) -> None:
-        """Keep what a launch is known to overwrite of what is needed."""
+        """Save the needed elements that a launch is known to overwrite."""
         try:
             for k, parts in overwritten:
                 buffer = regions.written[k][0]
@@ -186,7 +187,7 @@ class SavedValues:
             raise
 
     def _keep_unknown(self, regions: AccessRegions, inputs: BufferRegions = ()) -> None:
-        """Find out what a launch overwrites of what is needed, and keep it; `inputs` are needed as well."""
+        """Find the needed elements that a launch overwrites, and save them; `inputs` are needed as well."""
         log, overwritten = self.log, list[tuple[int, tuple[IndexRegion, ...]]]()
         log.launching()
         log.need(regions.live_in_before)
@@ -199,7 +200,7 @@ class SavedValues:
         self._overwritten = tuple(overwritten)
 
     def _keep_arrays(self, launch: RecordedLaunch) -> None:
-        """Keep what the gradient will need of external arrays as they are before a launch."""
+        """Save the elements of external arrays before a launch that the gradient will need."""
         launch.copies, launch.input_copies = copies, inputs = {}, {}
         for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in_before:
@@ -220,7 +221,7 @@ class SavedValues:
                 self.log.completed(launch.regions, self._overwritten)
 
     def _keep_arrays_left(self, launch: RecordedLaunch) -> None:
-        """Keep what the gradient will need of external arrays as a launch has left them."""
+        """Save the elements of external arrays after a launch that the gradient will need."""
         copies = dict(launch.copies)
         for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in and buffer not in copies:
@@ -228,11 +229,14 @@ class SavedValues:
         launch.copies = copies
 
     def running(self, step: StepUnderTape, touched: StepRegions) -> CapturedStep:
-        """A captured step is about to run. Keeps what it overwrites, and makes memory for what it keeps itself."""
+        """A captured step is about to run.
+
+        Saves the values that it overwrites, and allocates memory for those that it saves itself.
+        """
         log, regions = self.log, touched.regions
         before = len(log.entries)
         self._known = False
-        if regions is None:  # what it will need depends on its conditions
+        if regions is None:  # the needed elements depend on its conditions
             log.need_all(())
             for buffer, region in touched.written:
                 self.overwriting(buffer, region)
@@ -263,14 +267,14 @@ class SavedValues:
             self.log.completed(regions, self._overwritten)
 
     def distrust_views(self, launch: RecordedLaunch) -> None:
-        """Keep what the recorded launch needs of fields that others may write to at any time."""
+        """Save the needed elements of fields that other code may write to at any time."""
         needed = launch.regions.live_in if self.between_launches else ()
         self.distrust([buffer for buffer, _ in (*needed, *launch.regions.live_in_before)])
         if self.again:
             self.distrust(_inputs(launch.arguments))
 
     def custom(self, custom: Custom) -> list[Buffer]:
-        """A stretch with a custom VJP has completed: its gradient finds all fields again as they are now. Gives those
+        """A block with a custom VJP has completed: its gradient will find all fields as they are now. Returns those
         that it may read.
         """
         self.count += 1
@@ -285,8 +289,8 @@ class SavedValues:
         return kept
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None, *, exempt: bool = False) -> None:
-        """Elements of a field, by default all, are about to be written, by whomever; `exempt`: in another context, or
-        within a custom stretch.
+        """Elements of a field, by default all, are about to be written; `exempt`: in another context, or within a
+        custom block.
         """
         self._overwriting(buffer, region, exempt=exempt, by_launch=False)
 
@@ -300,12 +304,12 @@ class SavedValues:
                     self.copied.append((self.count, buffer, nbytes))
 
     def _most_optional(self) -> int:
-        """How many bytes may be kept of what custom VJPs perhaps read, or gradients could compute."""
+        """The limit in bytes for values that custom VJPs might read, or that gradients could recompute."""
         limit = session.config.memory_limit
         return limit // _OPTIONAL_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
-        """`nbytes` more are to be kept. Raises `KernelMemoryError`."""
+        """Reserve `nbytes` more. Raises `KernelMemoryError`."""
         self._take(nbytes, "overwritten values of '…'", buffer.name)
 
     def _take(self, nbytes: int, what: str, name: str) -> None:
@@ -315,7 +319,7 @@ class SavedValues:
             return
         limit = session.config.memory_limit
         if pool.nbytes > limit - held:
-            pool.trim(limit - held)  # what is idle counts against the limit, too
+            pool.trim(limit - held)  # idle memory counts against the limit, too
         if held > limit:
             raise KernelMemoryError(
                 f"the tape would hold more than {limit:,} bytes of {what.replace('…', name)}",
@@ -324,7 +328,7 @@ class SavedValues:
             )
 
     def _need_now(self, event: Record) -> list[Buffer]:
-        """The gradient of a launch needs the present values; of which fields."""
+        """Note that the gradient of a launch needs the present values; returns the fields."""
         if isinstance(event, Custom) and not event.needs_fields:
             self.log.need_all(())
             return []
@@ -341,8 +345,8 @@ class SavedValues:
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
     ) -> SavingLaunch | None:
-        """A launch that saves the old values which its gradient needs, and keeps its order. None where it would save
-        what that could compute, and it is too much.
+        """A launch that saves the old values for its gradient, and keeps its order. None where the gradient could
+        recompute them, and they are too many.
         """
         if arguments.request.temporaries:
             saves_by = saves_by.lending(arguments.request.temporaries)
@@ -359,11 +363,11 @@ class SavedValues:
         return saving
 
     def may_share(self, nbytes: int) -> bool:
-        """Whether `nbytes` more may be saved of what gradients could compute."""
+        """Whether `nbytes` more may be saved of values that gradients could recompute."""
         return not nbytes or self.shared_bytes + nbytes <= min(MOST_SHARED, self._most_optional())
 
     def _keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
-        """Keep what an external array holds now: once, as long as that is the same."""
+        """Save the present contents of an external array: once, while they are unchanged."""
         place = buffer.first, buffer.last
         memory, known = buffer.bound.memory, self._array_copies.get(place)
         if known is not None and _holds_the_same(known, memory):
@@ -376,7 +380,7 @@ class SavedValues:
         self._other_bytes += nbytes
 
     def distrust(self, buffers: Iterable[Buffer]) -> None:
-        """Keep what is needed of those that others may write to at any time."""
+        """Save the needed elements of those that other code may write to at any time."""
         for buffer in buffers:
             if is_viewed(buffer):
                 self.overwriting(buffer)
@@ -384,14 +388,14 @@ class SavedValues:
     # ---- at its end
 
     def seal(self, events: Iterable[Record]) -> None:
-        """Keep all that is needed and still there: memory may be overwritten from now on."""
+        """Save all needed values that are still available: memory may be overwritten from now on."""
         if not self.between_launches:  # the gradients have run on the fields as they are now
             for event in events:
                 self._need_now(event)
         self.log.seal(self._make_room, self._most_optional)
 
     def let_go(self) -> None:
-        """Nothing will be reversed any more."""
+        """Free the saved values: there will be no further reverse sweep."""
         if self._has_copies or self._releases or self.log.entries:
             self.is_complete = False
         self.log.forget()
@@ -405,8 +409,8 @@ def runs_at_once(config: Config) -> bool:
 
 
 def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:
-    """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why` not, and the
-    `loop` that can be made serial.
+    """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why`, and the `loop`
+    that can be made serial.
     """
     for buffer, span in arguments.gradient_facts.old_values:
         raise DifferentiationError(

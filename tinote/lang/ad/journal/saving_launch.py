@@ -18,10 +18,10 @@ from tinote.runtime.seam import heard
 class SavingLaunch:
     """One launch of a kernel that saves its old values; to be launched with the kernel's own `values`.
 
-    `mode`: how it runs, one that `records`; `nbytes`: how much it saves, of which `take` makes the memory.
+    `mode`: one that `records`; `nbytes`: the size of the saved values, which `take` allocates.
     """
 
-    #: makes of the values of a launch those of one with temporary companions
+    #: converts the values of a launch to those with temporary companions
     lend: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def __init__(self, specialisation: Specialisation, values: Sequence[Any], mode: Request) -> None:
@@ -34,23 +34,23 @@ class SavingLaunch:
         sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
         self.nbytes = sum(sizes)
         self._sizes = list(zip(shapes, sizes, saved.filled, strict=True))
-        #: where they are, in the order in which a gradient gets them after the kernel's arrays
+        #: the saved arrays, in the order in which a gradient gets them after the kernel's arrays
         self.saved: list[BoundArray] = []
 
     def take(self) -> None:
-        """Make the memory."""
+        """Allocate the memory."""
         for shape, nbytes, is_filled in self._sizes:
             memory = session.new_memory(nbytes, clear=not is_filled)
             self.saved.append(BoundArray(memory.begin, 0, 0, 0, shape, nbytes, True, None, memory))
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run with the values that the launch gets where nothing is saved."""
+        """Run with the values of a launch that saves nothing."""
         whole = (*values[: self._arrays], *self.saved, *values[self._arrays :])
         return self._native.launch(whole if self.lend is None else self.lend(whole))
 
 
 class _Present:
-    """Memory as it is before a launch, as the driver asks for it."""
+    """Reads of memory before a launch, for the driver."""
 
     def __init__(self, arrays: Sequence[Buffer], values: Sequence[Any]) -> None:
         self._shapes = {buffer: bound.shape for buffer, bound in zip(arrays, values, strict=False)}

@@ -1,10 +1,10 @@
 """Captures steps as tapes run them: forwards and, in the reverse sweep, backwards (`captured_steps.py`).
 
-The function runs under a journal of its own, and that is swept, while a listener records both, on both sides of each
-condition. The program is cut where the function has returned. It is proved as other captures are: some calls and their
-reverse sweep, from several states, against those of the function, bit for bit.
+The function runs under a journal of its own, followed by a reverse sweep, while a listener records both, on both sides
+of each condition. The program is cut where the function returned. It is validated like other captures: some calls and
+their reverse sweep, from several states, are compared with those of the function, bit for bit.
 
-What cannot be captured so runs as the function that it is, and is recorded launch by launch.
+A step that cannot be captured like this runs as a function, and is recorded launch by launch.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tinote.runtime.pool import ALIGNMENT
 from tinote.runtime.seam import heard, seam
 from tinote.source import Span, caller
 
-#: How many kinds of arguments one step is captured for.
+#: Greatest number of kinds of arguments for which one step is captured.
 _MOST_KINDS = 16
-#: Where a step would save fewer bytes of what its gradient could compute, memory for them takes longer. Measured.
+#: Least number of saved bytes that the gradient could recompute from which on recomputing is faster. Measured.
 LEAST_SHARED = 128 << 10
 
 
 class RecordedCall(NamedTuple):
-    """A call that was recorded: the recording, and what is known of the way that it took."""
+    """A recorded call: the recording, and the facts about its path."""
 
     recording: Recording
     facts: StepFacts
@@ -57,8 +57,8 @@ class RecordedCall(NamedTuple):
 def step_for(
     program: CapturedFunction, args: tuple[Any, ...], kwargs: dict[str, Any], journal: Any, make: Callable[[], Any]
 ) -> tuple[StepUnderTape, tuple[Any, ...]] | None:
-    """What runs a captured step in a journal, and the arguments that it takes; captures it if need be. None where the
-    function is to be run. `make`: a new journal. Raises `CaptureError` for one that is out of date.
+    """The captured form of a step for a journal, and its arguments; captures it if needed. None where the function is
+    to run. `make`: makes a new journal. Raises `CaptureError` for one that is out of date.
     """
     last = program.last_under_tape
     if (
@@ -111,9 +111,9 @@ def step_for(
 
 
 def _may_run(step: StepUnderTape, journal: Any, args: Sequence[Any]) -> bool:
-    """Whether it does what the function does: nothing has changed, gradients have no other owner, no other recording is
-    open, and it overwrites nothing that its own gradient needs. What Python writes to a field before anything uses it
-    is where the field begins.
+    """Whether it is valid: dependencies are unchanged, gradients have no other owner, no other recording is open, and
+    it does not overwrite elements that its own gradient needs. Values that Python writes to a field before any use are
+    its initial values.
     """
     if not step.forward.guards.hold(journal) or (step.fixed is None and step.regions(args) is None):
         return False
@@ -140,8 +140,8 @@ def captured_under_tape(
 ) -> StepUnderTape:
     """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal;
     `held`: memory without a gradient that holds differentiated values before, None where none may get any; `shares`:
-    launches save what their gradients would compute too, if the step can be captured so; `unasked`: nobody has asked
-    for it (`captured`). Raises `CaptureError`.
+    launches save values that their gradients would recompute, if the step can be captured so; `unasked`: captured
+    automatically (`captured`). Raises `CaptureError`.
     """
     dependencies = dependencies_of(function, names, unasked=unasked)
     shared: _Trial | None = None
@@ -170,13 +170,13 @@ def captured_under_tape(
         except TinoteError:
             if shared is None or not shared.shared_bytes:
                 raise
-    # Perhaps since the sizes of what it saves depend on its arguments.
+    # Perhaps because the sizes of its saved values depend on its arguments.
     return captured_under_tape(function, given, active, names, make, held, unasked=unasked)
 
 
 class _Trial(Trial):
-    """Runs a function and its reverse sweep. Gradients are not zero before: what is not there shows nowhere.
-    `shared_bytes`: the most that a call has saved of what its gradient could compute.
+    """Runs a function and its reverse sweep. Gradients are nonzero before, so that missing contributions are detected.
+    `shared_bytes`: the most bytes that a call has saved of values that its gradient could recompute.
     """
 
     shares = False
@@ -209,7 +209,7 @@ class _Trial(Trial):
     # ---- the call that is recorded
 
     def _forth_and_back(self, *args: Any) -> tuple[Any, ...]:
-        """The function, and the reverse sweep of what it did; gives the adjoints of active arguments."""
+        """The function and its reverse sweep; returns the adjoints of active arguments."""
         listener = heard()
         recording = listener if isinstance(listener, Recording) else None
         if recording is not None:
@@ -243,7 +243,7 @@ class _Trial(Trial):
         return tuple([sweep.adjoint(one).value for one, is_active in zip(given, self.active, strict=True) if is_active])
 
     def _journal(self) -> Any:
-        """A new one, of a program that goes on."""
+        """A new journal, of a continuing program."""
         journal = self._make()
         journal.starts_as_used()
         if self.shares:
@@ -259,10 +259,10 @@ class _Trial(Trial):
         with recording_as(journal):
             return self.step(*given)
 
-    # ---- the proof
+    # ---- validation
 
     def prove_reverse(self, step: StepUnderTape) -> None:
-        """Raise `CaptureError` unless calls and their gradients do what those of the function do."""
+        """Raise `CaptureError` unless calls and their gradients have the effects of those of the function."""
         dependencies = step.forward.guards.dependencies
         self.refuse_changes(dependencies)
         self.settle(step.forward, [memory_of(buffer) for way in step.ways for buffer in way.facts.gradients])
@@ -276,7 +276,7 @@ class _Trial(Trial):
             may_run = step.regions(given) is not None
             return journal.run_captured(step, given) if may_run else by_function(journal, given)
 
-        # Where differentiated values come into memory, calls after the first begin with other memory.
+        # Where differentiated values are written to memory, later calls start with other active memory.
         again = by_function if any(way.facts.activated for way in step.ways) else by_program
         for variation in VARIATIONS:
             self.begin(variation)
@@ -296,7 +296,7 @@ class _Trial(Trial):
                     raise CaptureError(f"this cannot be captured: replayed, {name} does something else", step.span)
 
     def _listened(self, act: Callable[[], Any]) -> Any:
-        """Do something with launches on one thread, as in a capture."""
+        """Run a function with launches on one thread, as in a capture."""
         seam.listener = self.listening()
         try:
             return act()
@@ -306,10 +306,10 @@ class _Trial(Trial):
     def _outcome(
         self, first: Callable[[Any, Sequence[Any]], Any], again: Callable[[Any, Sequence[Any]], Any]
     ) -> list[Left]:
-        """What calls leave, and what their reverse sweep does."""
+        """The effects of calls and of their reverse sweep."""
         journal = self._journal()
         calls: list[Left] = []
-        inputs: list[Traced] = []  # new ones for each call: sums over calls may be rounded in another order
+        inputs: list[Traced] = []  # new gradients for each call: sums over calls may be rounded in another order
         outputs: list[Traced] = []
         for call in (first, *[again] * (CALLS - 1)):
             journal.saved.shared_bytes = 0  # as where it was recorded
@@ -328,7 +328,7 @@ class _Trial(Trial):
         return [*calls, self.left(adjoints)]
 
 
-# ---- what a call returns
+# ---- results
 
 
 def numbers_in(returned: Any) -> Iterator[Any]:
@@ -349,7 +349,7 @@ def _is_active(value: Any) -> bool:
     return type(value) is Traced and value.number != 0 and value.trace.is_open
 
 
-# ---- what a call did
+# ---- effects of a call
 
 
 def _refuse_updates(values: Sequence[Any]) -> None:
@@ -368,9 +368,9 @@ def _facts(
     recording: Recording | None,
     inputs: Sequence[ops.Register],
 ) -> StepFacts:
-    """What the call in a journal did. `held`: memory without a gradient that held differentiated values before, None
-    where none may; `inputs`: the registers that a call begins with. Raises `CaptureError` for what only a journal that
-    records each launch knows.
+    """The effects of the call in a journal. `held`: memory without a gradient that held differentiated values before,
+    None where none may; `inputs`: the input registers of a call. Raises `CaptureError` for effects that require a
+    journal of each launch.
     """
     if journal.trace.has_taken_out:
         raise _refusal("it takes a plain number out of one that is differentiated")
@@ -439,11 +439,11 @@ def _facts(
 
 
 def _chooses(event: Any) -> bool:
-    """Whether an event is a launch that touches other elements in other calls of the step."""
+    """Whether an event is a launch whose accessed elements depend on the call of the step."""
     return isinstance(event, RecordedLaunch) and any(type(event.values[k]) is Traced for k in event.arguments.asked)
 
 
-#: What Python computes of integers, by the names that a plan has for it.
+#: Integer operations of Python, by their names in a plan.
 _OF_INTEGERS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -456,14 +456,14 @@ _OF_INTEGERS: dict[str, Callable[..., Any]] = {
 
 
 class _Choices:
-    """How the numbers that launches touch memory by are computed of what a call begins with."""
+    """Computes the numbers that determine the accessed elements of launches from the inputs of a call."""
 
     def __init__(self, steps: Sequence[ops.Operation], inputs: Sequence[ops.Register]) -> None:
         self._computed = {step.register: step for step in steps if isinstance(step, ops.Compute)}
         self._inputs = {register: k for k, register in enumerate(inputs)}
 
     def touching(self, event: RecordedLaunch) -> Touching:
-        """Raises `CaptureError` for a launch that touches memory by other numbers."""
+        """The accessed elements of a launch. Raises `CaptureError` if they depend on other numbers."""
         values, choices = list(event.values), list[tuple[int, Choice]]()
         for k in sorted(event.arguments.asked):
             value = values[k]
@@ -487,7 +487,7 @@ class _Choices:
 
 
 def _lent(facts: StepFacts, recording: Recording | None) -> TemporaryAdjoints:
-    """The temporary adjoints that the sweep which the step is part of lends to it."""
+    """The temporary adjoints that the enclosing sweep provides."""
     found = TemporaryAdjoints(facts.lent)
     for buffer in facts.lent if recording is not None else ():
         adjoint = found.of(buffer)
@@ -504,7 +504,7 @@ def _refusal(what: str) -> CaptureError:
 
 
 def _cut(trial: _Trial, plan: Program, tables: Tables, guards: Guards) -> StepUnderTape:
-    """The two parts of what was recorded."""
+    """The two parts of the recorded program."""
     root, backs = _parts(plan.root)
     forward_blocks = _blocks(plan, root)
     uses = [_blocks(plan, back) for _, back in backs]
@@ -553,7 +553,7 @@ def _parts(path: Path) -> tuple[Path, list[tuple[ops.End, Path]]]:
 
 
 def _first_end(path: Path, steps: Sequence[ops.Operation]) -> ops.End:
-    """Where in a tree of paths the first part of a call ends."""
+    """The end of a call's first part in a tree of paths."""
     for step in steps:
         if isinstance(step, ops.Branch):
             path = path.sides[step.taken]
@@ -567,7 +567,7 @@ def _blocks(plan: Program, root: Path) -> set[int]:
 
 
 def _only(blocks: Sequence[ops.Block], used: set[int], kept: set[int]) -> list[ops.Block]:
-    """The blocks of one part: those of the other are empty, and those of both are where a record keeps them."""
+    """The blocks of one part: those of the other are empty, and shared ones are in the record's saved bytes."""
     return [
         ops.Block("input", block.name, block.nbytes)
         if number in kept
@@ -579,7 +579,7 @@ def _only(blocks: Sequence[ops.Block], used: set[int], kept: set[int]) -> list[o
 
 
 def _inputs(root: Path) -> dict[int, ops.Register]:
-    """The registers that a part reads and does not set."""
+    """The registers that a part reads but does not set."""
     found: dict[int, ops.Register] = {}
 
     def of(path: Path, known: frozenset[int]) -> None:

@@ -1,8 +1,7 @@
-"""What the steps of a checkpointed loop did and which numbers Python gave them, compared when a step runs again.
+"""The log of a checkpointed loop's steps: events and numbers from Python, compared when a step runs again.
 
-An event is a `What` and a word of 64 bits: the number that Python gave, or a checksum of several. Numbers that are
-differentiated follow from what was read and computed; where they go and how they are computed is compared, not what
-they are.
+An event is a `What` and a 64-bit word: the number from Python, or a checksum of several. Differentiated numbers follow
+from reads and arithmetic, so their use and computation is compared, not their values.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from tinote.compiler.driver import Specialisation
 from tinote.ir.nodes import Buffer
 from tinote.lang.kernels.changed_inputs import compiled_constants
 
-#: Of an array of more numbers, these are kept one by one, to be shown, and a checksum of all.
+#: Greatest number of values of an array that are stored one by one, for messages; of larger arrays, a checksum of all
+#: is added.
 _MOST_SHOWN = 4
-#: Numbers that Python has computed of sums which threads add up in any order agree to this part of them.
+#: Relative tolerance of numbers that Python has computed from sums in unspecified order.
 _ROUNDING = 1e-6
 _MASK = (1 << 64) - 1
 
 
 class ElementPosition(NamedTuple):
-    """A position in a field's array, for text if NumPy alone takes it."""
+    """A position in a field's array; as text if only NumPy understands it."""
 
     buffer: Buffer
     position: Hashable
@@ -47,7 +47,7 @@ class ElementPosition(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The same in an array that a derivative within the step makes: which of these arrays, and the text."""
+    """A position in an array that a derivative within the step makes: the number of the array, and the text."""
 
     order: int
     text: str
@@ -66,8 +66,8 @@ def place(buffer: Buffer, position: Any) -> ElementPosition:
 
 
 class What(NamedTuple):
-    """What happened: a `verb` that has places for the names of `subjects`, and perhaps a number. `kind`: what that is:
-    `f` a float, `i` an integer, `n` one that is differentiated, `c` a checksum of several.
+    """The kind of an event: a `verb` with placeholders for the names of `subjects`, and perhaps a number. `kind`: of
+    that number: `f` a float, `i` an integer, `n` a differentiated one, `c` a checksum of several.
     """
 
     verb: str
@@ -78,11 +78,11 @@ class What(NamedTuple):
         return self.verb.format(*map(_name, self.subjects))
 
     def shown(self, word: int) -> str:
-        """With its number."""
+        """The event as text, with its number."""
         return f"{self} {self.number(word)}".rstrip()
 
     def differs_in_memory(self, other: What) -> bool:
-        """Whether it is the same but for fields and arrays; one that a step makes is another one each time."""
+        """Whether it differs only in fields and arrays; a step makes new ones each time."""
         return self.kind == other.kind and self.verb == other.verb and self._elsewhere == other._elsewhere
 
     @property
@@ -113,25 +113,25 @@ END = What("it ends")
 
 
 class StepLog:
-    """The events of all steps, step by step, the first time that they run."""
+    """The events of all steps in their first run, step by step."""
 
     def __init__(self) -> None:
-        self._numbers: dict[What, int] = {}  # what happened is stored once
+        self._numbers: dict[What, int] = {}  # equal events are stored once
         self._whats: list[What] = []
         self._events = array("L")
         self._words = array("Q")
-        self._begins: list[int] = []  # of each step; -1: it was not logged
+        self._begins: list[int] = []  # the first event of each step; -1: it was not logged
 
     def begin(self, *, logged: bool) -> None:
         """The next step runs for the first time."""
         self._begins.append(len(self._events) if logged else -1)
 
     def begin_of(self, t: int) -> int:
-        """The position of a step's first event; -1 where there is none to compare with."""
+        """The position of a step's first event; -1 where none was logged."""
         return self._begins[t]
 
     def add(self, what: What, word: int) -> None:
-        """The step under way has done this."""
+        """Add an event of the step under way."""
         self._events.append(self._number(what))
         self._words.append(word)
 
@@ -175,7 +175,7 @@ def number_word(value: Any) -> tuple[str, int]:
 
 
 def array_words(numbers: np.ndarray[Any, Any]) -> list[tuple[int, str, int]]:
-    """Numbers of an array with their positions in it, and -1 for what stands for all of them."""
+    """Numbers of an array with their positions; -1 for the checksum of all."""
     flat = numbers.ravel()
     found = [(k, *number_word(one)) for k, one in enumerate(flat[:_MOST_SHOWN].tolist())]
     if flat.size > _MOST_SHOWN:

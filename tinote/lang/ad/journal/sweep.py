@@ -1,5 +1,5 @@
 """The reverse sweep through a journal: the gradients of all launches, the last first, each on memory as the launch left
-it, and what Python and custom VJPs did between them.
+it, and the adjoints of Python's operations and custom VJPs between them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _ZERO = Dual(0.0)
 
 
 class Sweep:
-    """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient
-    that holds active values; `tangents`: its temporary duals. `at`: the launch or custom stretch that was run last.
-    `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
-    `begin`: is told of gradients that custom VJPs are about to use. `observer`: who looks on, if anybody does.
+    """A sweep through `events`. `gradients`: the kernel gradient to run. `done` is called after each custom VJP.
+    `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient that
+    holds active values; `tangents`: its temporary duals. `at`: the launch or custom block that ran last. `adjoints`: of
+    traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs. `begin`: called with
+    gradients that custom VJPs are about to use. `observer`: notified of each step, if there is one.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Sweep:
         self.adjoints: dict[int, Dual] = {}
 
     def run(self) -> None:
-        """Accumulate the gradients. Afterwards the fields hold again what they hold now."""
+        """Accumulate the gradients. Afterwards the fields have their present values again."""
         if not self._active:
             self._run(self._events, restore=True)
             return
@@ -96,8 +96,8 @@ class Sweep:
             self.temporaries = NO_ADJOINTS
 
     def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool = False) -> None:
-        """The same as a part of another sweep, which has the temporary adjoints and, unless it is to `restore` them
-        itself, brings the fields back; those of `wanted` are perhaps not zero.
+        """The same as a part of another sweep, which holds the temporary adjoints and restores the fields, unless
+        `restore` is set; the adjoints of `wanted` may be nonzero.
         """
         needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
         self.temporaries = temporaries
@@ -142,8 +142,8 @@ class Sweep:
             rewind.end()
 
     def _restore(self, launch: RecordedLaunch) -> None:
-        """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
-        these fields again.
+        """Restore the values from before the launch that the gradient reads. The gradient repeats the launch's effects
+        on these fields.
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}.difference(launch.arguments.lent_companions)
         for buffer, region in launch.regions.written:
@@ -191,7 +191,7 @@ class Sweep:
             self.add(number, Dual(adjoint))
 
     def write(self, write: Write) -> None:
-        """Move the gradient of the new values to where they came from."""
+        """Move the gradient of the new values to their sources."""
         adjoint = self.temporaries.of(write.target)
         if adjoint is None:
             return
@@ -225,7 +225,7 @@ class Sweep:
         self.adjoints[number.number] = Dual(adjoint)
 
     def adjoint(self, number: Traced) -> Dual:
-        """The adjoint of a number that was there before anything was recorded."""
+        """The adjoint of a number from before the recording."""
         return self.adjoints.get(number.number, _ZERO)
 
     def add(self, number: int, adjoint: Dual) -> None:
@@ -234,7 +234,7 @@ class Sweep:
         self.adjoints[number] = adjoint if known is None else known + adjoint
 
     def _add_all(self, targets: Array | int, values: Any, tangents: Any) -> None:
-        """Accumulate the adjoints of elements that were written into the numbers that were written there."""
+        """Accumulate the adjoints of written elements into the numbers that were written."""
         if isinstance(targets, int):
             self.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
             return
@@ -252,7 +252,7 @@ class Sweep:
                 self.add(number, Dual(*[_total(one[chosen]) for one in adjoints]))
 
     def read(self, read: Read) -> None:
-        """The adjoint of a number that was read is that of the element."""
+        """Add the adjoint of a number that was read to that of the element."""
         found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
             add_at(self._array(adjoint), read.position, found.value)
@@ -260,8 +260,8 @@ class Sweep:
                 add_at(self._array(adjoint.tangent), read.position, found.tangent)
 
     def computed(self, event: Computed) -> None:
-        """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
-        slope.
+        """Propagate the adjoint of a number that Python computed to the operands. A zero adjoint is not propagated,
+        even if the slope is infinite or NaN.
         """
         found = self.adjoints.pop(event.number, None)
         if found is None or found.is_zero:
@@ -284,7 +284,7 @@ class Sweep:
         inner.begin = self.begin
         inner.observer = self.observer
         for buffer, region in custom.scratch:
-            if buffer.dtype.kind == "f":  # a read before it is computed shows
+            if buffer.dtype.kind == "f":  # a read before its computation is detected
                 inner.overwriting(buffer, region)
                 store(buffer, ... if region == whole_region(buffer) else slices_of(region), np.nan)
         try:
@@ -298,9 +298,9 @@ class Sweep:
             self._done(custom)
 
     def run_launches(self, run: Callable[[RecordedLaunch], None]) -> None:
-        """Let `run` launch each of the launches themselves once more, on the fields as it found them. The last comes
-        first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the first launch
-        that has one. For a journal that keeps what launches read.
+        """Let `run` launch each recorded launch again, on the fields as it found them. The last comes first, since the
+        log of overwritten values is read backwards; raises the `KernelFiniteError` of the first launch that has one.
+        For a journal that keeps what launches read.
         """
         rewind = self._rewind
         first: KernelFiniteError | None = None
@@ -316,7 +316,7 @@ class Sweep:
                     run(event)
                 except KernelFiniteError as error:
                     first, self.at = error, event
-                # Earlier launches find again what this one has overwritten once more.
+                # Earlier launches need the values that this one has overwritten again.
                 rewind.undo_between(event.before, event.after, event.written)
         finally:
             rewind.end()
@@ -325,7 +325,7 @@ class Sweep:
 
 
 def _watched(observer: SweepObserver, sweep: Sweep, run: Callable[[Any], None]) -> Callable[[Any], None]:
-    """`run`, between words to who looks on."""
+    """`run`, with notifications of the observer before and after."""
 
     def watched(event: Any) -> None:
         observer.before(sweep.temporaries, event)
@@ -348,8 +348,8 @@ def _read(array: Array, position: Any) -> Any:
 
 
 def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:
-    """Positions of the initialising writes that replace values which something has used after all: numbers that Python
-    had read there.
+    """Positions of the initialising writes whose replaced values were used after all: as numbers that Python had read
+    there.
     """
     writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.initialises]
     if not writes:

@@ -1,4 +1,4 @@
-"""Who looks on at a reverse sweep."""
+"""Observers of a reverse sweep."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 
 
 class SweepObserver:
-    """Told of each launch and each stretch with a custom VJP (`event`) as a reverse sweep comes to it. Of a stretch
-    that sweeps through launches of its own (a loop of checkpoints) it is told of these, too, between `before` and
-    `after`. `adjoints` tells the adjoints of buffers, temporary ones too. This one does nothing.
+    """Base class of observers of a reverse sweep, notified of each launch and each block with a custom VJP (`event`).
+    For a block that sweeps through launches of its own (a checkpointed loop) it is notified of these, too, between
+    `before` and `after`. `adjoints` gives the adjoints of buffers, including temporary ones. Every method is a no-op.
     """
 
     def before(self, adjoints: TemporaryAdjoints, event: Any) -> None:

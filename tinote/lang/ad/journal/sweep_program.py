@@ -1,7 +1,6 @@
-"""What a reverse sweep does, as a program: recorded while it runs, as the steps of captures are.
+"""A reverse sweep as a program, recorded while it runs like the steps of captures.
 
-The values that it brings back, and those that launches have saved for their gradients, are blocks that it is called
-with.
+The values that it restores, and those that launches have saved for their gradients, are blocks passed as arguments.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from tinote.source import Span, caller
 
 
 def sweep_program(journal: Journal, sweep: Callable[[], None]) -> Tables:
-    """The program of a `sweep` through a journal, which runs, with what blocks and codes are in this process. Raises
-    `DifferentiationError` for what no program says.
+    """The program of a `sweep` through a journal, which is run, with its blocks and codes in this process. Raises
+    `DifferentiationError` for effects that a program cannot express.
     """
     for event in journal.events:
-        if isinstance(event, Custom):  # what NumPy does to memory would not be heard
+        if isinstance(event, Custom):  # NumPy's writes to memory would not be recorded
             raise _has_none(f"'{event.name}' has a gradient of its own", event.span)
     tables = Tables(Program())
     with capturing:
-        recording = Following(tables)  # the sweep runs to its end, which brings fields back, whatever is refused
+        recording = Following(tables)  # even after a refusal the sweep runs to its end, which restores the fields
         try:
             for number, (held, name) in enumerate(kept_by(journal)):
                 recording.lend(held, name, number)
@@ -51,11 +50,11 @@ def _has_none(why: str, span: Span | None) -> DifferentiationError:
 
 
 def kept_by(journal: Journal) -> Iterator[tuple[Memory | Array, str]]:
-    """What it has kept for its sweep, and names for that."""
+    """The saved data for its sweep, with names."""
     for entry in journal.saved.log.entries:
         if entry.values is not None:
             yield entry.values, f"saved {entry.buffer.name}"
-    copies: dict[int, tuple[Memory, str]] = {}  # launches may have one in common
+    copies: dict[int, tuple[Memory, str]] = {}  # launches may share one
     for event in journal.events:
         if isinstance(event, RecordedLaunch):
             copies |= {id(one): (one, f"saved {buffer.name}") for buffer, one in event.copies.items()}

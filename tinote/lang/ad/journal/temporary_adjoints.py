@@ -1,7 +1,7 @@
-"""The memory of temporary adjoints and duals: of fields and ndarrays that have none of their own.
+"""Shadow memory: temporary adjoints and duals of fields and ndarrays that have none of their own.
 
-They are there as long as whoever lends them holds them: adjoints as long as a reverse sweep lasts, duals as long as the
-recording does. Which are lent is found out in `needed_adjoints.py`.
+They live as long as their owner: adjoints during a reverse sweep, duals during the recording. `needed_adjoints.py`
+finds out which are needed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tinote.runtime.seam import heard
 
 
 def temporary_companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
-    """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it. It
-    has a number along each of its `directions`.
+    """A contiguous gradient ("grad") or dual ("dual") of zeros, alive while referenced. It has a number along each of
+    its `directions`.
     """
     made = Buffer(f"{buffer.name}.{kind}", tangent_type(buffer.dtype, directions), buffer.shape, buffer.element)
     made.primal = buffer
@@ -42,7 +42,7 @@ def tangent_of(buffer: Buffer, temporaries: Mapping[Buffer, Buffer]) -> Buffer |
 def write_tangents(
     buffer: Buffer, position: Any, value: Any, source: Buffer | None, temporaries: Mapping[Buffer, Buffer]
 ) -> None:
-    """Python writes to a field in forward mode (`Recorder.writing`): its dual gets the tangents of what is written."""
+    """Write tangents into a field's dual when Python writes to the field in forward mode (`Recorder.writing`)."""
     tangent = tangent_of(buffer, temporaries)
     if tangent is None:
         return
@@ -55,7 +55,7 @@ def write_tangents(
 
 
 def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None:
-    """Elements of a dual get those of another one, `source`, or zeros."""
+    """Copy elements of a dual from another one, `source`, or set them to zero."""
     target, given = numbers(tangent), 0.0 if source is None else numbers(source)
     if (listener := heard()) is not None:
         if source is None:
@@ -70,8 +70,8 @@ _NOTHING_APART: Mapping[Buffer, Buffer] = {}
 
 class TemporaryAdjoints:
     """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals.
-    `directions`: how many adjoints each number has; along several, all are temporary. `apart`: where the values of
-    duals lie that are not in their own memory.
+    `directions`: the number of adjoints of each number; along several, all are temporary. `apart`: the places of duals'
+    values outside their own memory.
     """
 
     def __init__(
@@ -114,10 +114,10 @@ class TemporaryAdjoints:
                 memory_of(one).clear()
 
     def bound(self, buffer: Buffer) -> BoundArray:
-        """A field or an ndarray with its temporary companions, as a launch gets it."""
+        """A field or an ndarray with its temporary companions, as passed to a launch."""
         adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
         known = self._bound.get(buffer)
-        # A field that did not vary when it was first bound may have been lent a dual since.
+        # A field that did not vary when it was first bound may have a temporary dual now.
         if known is not None and known[0] is adjoint and known[1] is tangent:
             return known[2]
         memory = memory_of(self._apart.get(buffer, buffer))
@@ -139,13 +139,13 @@ class TemporaryAdjoints:
         request: Request,
         copies: Mapping[Buffer, Memory] | None = None,
     ) -> list[object]:
-        """The values of a gradient launch of `request`, with temporary companions: `values` are those without. Behind
-        what the kernel itself gets stands what its gradient gets beside. `copies`: of what fields held then.
+        """The values of a gradient launch of `request`, with temporary companions: `values` are those without. The
+        gradient's further arguments follow those of the kernel. `copies`: of the fields' contents then.
         """
         specialisation = arguments.specialisation
         if request.reverses:
             for buffer in arguments.lent:
-                # One that is not needed may be asked for beside one that is.
+                # An unneeded one may be requested along with a needed one.
                 if self.of(buffer) is None:
                     self._add(buffer)
         found = list(values)
@@ -166,7 +166,7 @@ class TemporaryAdjoints:
         return found
 
     def _holding(self, bound: BoundArray, copies: Mapping[Buffer, Memory] | None, *, changes: bool) -> BoundArray:
-        """The same with the copies of what it held, and of its tangents, which perhaps change."""
+        """The same with copies of its contents, and of its tangents, which may change."""
         buffer = bound.buffer
         if not copies or buffer is None:
             return bound
@@ -183,7 +183,7 @@ NO_ADJOINTS = TemporaryAdjoints(())
 
 
 class LendingLaunch:
-    """What runs a launch with temporary companions, in place of its `BoundCode`."""
+    """Runs a launch with temporary companions, in place of its `BoundCode`."""
 
     def __init__(self, temporaries: TemporaryAdjoints, arguments: Arguments, request: Request) -> None:
         self._temporaries = temporaries
