@@ -56,7 +56,6 @@ RENAMED = {
 
 #: Where first sentences of internal docstrings still have retired words.
 NOT_YET = {
-    "tinote/lang/ad/functional/",
 }
 
 

@@ -1,7 +1,7 @@
-"""What a journal has recorded, done again: launches, what Python wrote, read and computed, in the same order.
+"""Re-execution of a journal: launches, and Python's writes, reads and arithmetic, in the same order.
 
-The numbers that came of it are other ones then, as whoever records now sees it: in a recording with tangents, the same
-program gives tangents too.
+Its numbers become numbers of the present recorder: in a recording with tangents, the same program computes tangents,
+too.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ NO_NUMBERS: Mapping[int, Traced] = {}
 
 
 class Again:
-    """What a journal has recorded that noted all that it takes (`Journal.will_run_again`). `outer`: what the numbers
-    belong to that came from outside.
+    """Re-executes a journal that recorded all that this requires (`Journal.will_run_again`). `outer`: the trace of
+    numbers from outside.
     """
 
     def __init__(self, recorded: Journal, outer: Trace) -> None:
         self._events = list(recorded.events)
         self._inner = [one for one in recorded.inner_events if one.again is not None]
         self._outer = outer
-        #: gradients and duals that hold what blocks inside have computed
+        #: gradients and duals that hold results of inner blocks
         self._companions = {one: span for one, span in recorded.active.items() if one.primal is not None}
         self._along: Mapping[int, float] = {}
         for event in with_inner(self._events, self._inner):
@@ -59,7 +59,7 @@ class Again:
                 _require_duals(event)
 
     def close(self) -> None:
-        """Nobody runs it any more."""
+        """Free its memory: it will not run again."""
         for event in self._events:
             if isinstance(event, Custom) and event.release is not None:
                 event.release()
@@ -73,10 +73,10 @@ class Again:
         *,
         initialises: bool = True,
     ) -> None:
-        """Do it again under `recorder`, the present one. `directions`: tangents of what fields hold at the start; of
-        what Python gives them before anything uses them, these are the tangents. `along`: those of numbers from
-        outside; `given`: other numbers in their place. `initialises`: whether Python gives fields the values that they
-        begin with (`initialise`).
+        """Re-execute under `recorder`, the present one. `directions`: tangents of the fields' initial contents,
+        including values that Python writes before any use. `along`: those of numbers from outside; `given`:
+        replacements for these numbers. `initialises`: whether Python writes the initial values of fields
+        (`initialise`).
         """
         known: dict[int, Traced] = dict(given)
         self._along = along
@@ -107,9 +107,7 @@ class Again:
 
     @cached_property
     def _first_values(self) -> dict[Write, None]:
-        """Where Python has given fields that are differentiated the values that they begin with: nothing came before
-        that used them.
-        """
+        """The writes by Python that initialise differentiated fields: no event before them used the fields."""
         found: dict[Write, None] = {}
         used: set[Buffer] = set()
         for event in self._events:
@@ -121,7 +119,7 @@ class Again:
         return found
 
     def initialise(self, recorder: Recorder) -> None:
-        """Let Python give fields the values that they begin with, which it did before anything used them."""
+        """Repeat Python's writes of initial values of fields."""
         for event in self._first_values:
             self._write(event, recorder, {})
 
@@ -173,7 +171,7 @@ class Again:
 
 
 def keep_gradients_apart(recorder: Recorder) -> None:
-    """A block inside of what `recorder` is told is about to compute gradients of its own."""
+    """A block inside the events of `recorder` is about to compute gradients of its own."""
     base = base_of(recorder)
     if isinstance(base, Journal):
         base.may_change_gradients()
@@ -181,7 +179,7 @@ def keep_gradients_apart(recorder: Recorder) -> None:
 
 
 def companions_are_values(recorder: Recorder, companions: Collection[Buffer], span: Span) -> None:
-    """A block inside of what `recorder` is told, opened at `span`, has computed these gradients or duals."""
+    """A block inside the events of `recorder`, opened at `span`, has computed these gradients or duals."""
     base = base_of(recorder)
     if isinstance(base, Journal):
         for buffer in companions:
@@ -193,8 +191,8 @@ def companions_are_values(recorder: Recorder, companions: Collection[Buffer], sp
 
 @contextmanager
 def leaving_value(recorder: Recorder, buffer: Buffer) -> Iterator[Buffer]:
-    """A block in which a gradient or dual becomes what a block inside of what `recorder` is told has computed: where
-    that lies. For other memory it is a block as any other.
+    """A block in which a gradient or dual takes the result of an inner block of `recorder`; yields the place of the
+    result. For other memory it has no effect.
     """
     base = base_of(recorder)
     if buffer.primal is None or not isinstance(base, Journal):
@@ -205,8 +203,8 @@ def leaving_value(recorder: Recorder, buffer: Buffer) -> Iterator[Buffer]:
 
 
 def leave_value(recorder: Recorder, companion: Buffer, value: Any) -> None:
-    """A gradient or dual becomes this value, which a block inside of what `recorder` is told has computed: a number, or
-    what an array holds.
+    """Set a gradient or dual to this value, the result of an inner block of `recorder`: a number, or an array's
+    contents.
     """
     with leaving_value(recorder, companion) as held:
         if isinstance(value, Field):
@@ -218,7 +216,7 @@ def leave_value(recorder: Recorder, companion: Buffer, value: Any) -> None:
 
 
 def refuse_other_again(name: str, span: Span) -> NoReturn:
-    """Raise for a function that has not done the same again, or whose gradient has not."""
+    """Raise for a function that behaved differently when it ran again, or whose gradient did."""
     raise DifferentiationError(
         f"'{name}', or its gradient, did something else when it was run again: the derivative of that would not "
         "be right",
@@ -229,7 +227,7 @@ def refuse_other_again(name: str, span: Span) -> NoReturn:
 
 def _require_duals(event: RecordedLaunch) -> None:
     """Raise for a launch with an array that had no dual yet, or none of its gradient: it would be a constant in a run
-    along a direction. Arrays that are there when a block begins have both.
+    along a direction. Arrays that exist when a block begins have both.
     """
     for array in event.values[: len(event.instance.specialisation.arrays)]:
         buffer = array.buffer

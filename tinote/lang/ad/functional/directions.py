@@ -1,8 +1,9 @@
-"""Forward mode along several directions at once: the values are computed once, and each has as many tangents.
+"""Vector forward mode, along several directions at once: values are computed once, each with a tangent for each
+direction.
 
 All duals are temporary, with a row of tangents for each number (`temporary_adjoints.py`), whether a field has a dual of
-its own or not. A launch that no tangent goes into runs as it is. What Python does with numbers between launches is
-followed along one direction only; where it matters, `OneDirectionOnly` says so, and whoever asked begins again.
+its own or not. A launch without tangents as inputs runs unchanged. Python's arithmetic between launches is followed
+along one direction only; where it matters, `OneDirectionOnly` is raised, and the caller starts again.
 
 Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
 """
@@ -39,7 +40,7 @@ MOST_BYTES = 4 << 30
 
 
 def directions_for(count: int, most: int | None = None) -> int:
-    """How many directions a run has where `count` are wanted in all: a power of two, as vectors in machine code, at
+    """The number of directions of a run where `count` are wanted in all: a power of two, as vectors in machine code, at
     most `most` (`MOST_DIRECTIONS`), and fewer where fields are so large that their duals would fill the memory. One in
     plain Python, and on a GPU with numbers that share a word.
     """
@@ -53,7 +54,7 @@ def directions_for(count: int, most: int | None = None) -> int:
 
 
 class OneDirectionOnly(Exception):
-    """What runs cannot be followed along several directions at once."""
+    """Raised for operations that can be followed along one direction only."""
 
 
 class SeveralDirections(ForwardMode):
@@ -140,10 +141,10 @@ class SeveralDirections(ForwardMode):
         self._refuse_active(buffer)
 
     def _refuse_active(self, buffer: Buffer) -> None:
-        """What is taken out of memory with tangents is a constant, of which one direction tells where it goes."""
+        """Refuse reads of memory with tangents: the values would be constants, which one direction can follow."""
         self._by_python.setdefault(buffer, False)
         tangent = self._tangents.get(buffer)
-        # What is captured is for other numbers, too.
+        # A captured program must be valid for other numbers, too.
         if buffer in self._lost.spans or (tangent is not None and (heard() is not None or numbers(tangent).any())):
             raise OneDirectionOnly
 

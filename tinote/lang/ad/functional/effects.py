@@ -1,5 +1,5 @@
-"""The effects of a block on memory: what it reads from before, what it writes, and what it overwrites as a whole; and
-what memory held at its start, where the block is to run again.
+"""Memory effects of a `with` block: live-in, written and fully overwritten memory; and the contents at its start, where
+the block is to run again.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _open: ContextVar[tuple[Effects, ...]] = ContextVar("tinote_effects", default=()
 
 
 class Effects:
-    """What happens in a `with` block, in this context, to memory: `loaded` is what it reads from before, `written`
-    what it writes, `filled` what it certainly gives new values before it reads them. `start`: what it held before that
-    is written, and with `keeps_duals` their duals. `tell` is told before it is. Nothing else of that is about gradients
-    and duals.
+    """Memory effects of a `with` block in this context: `loaded` is live-in memory, `written` the written one, `filled`
+    memory that it certainly overwrites before reading it. `start`: the contents of written memory before the block,
+    with `keeps_duals` also of its duals. `tell` is called before a write. Gradients and duals do not count otherwise.
     """
 
     def __init__(
@@ -38,7 +37,7 @@ class Effects:
         self.loaded: set[Buffer] = set()
         self.written: set[Buffer] = set()
         self.filled: set[Buffer] = set()
-        #: gradients and duals that a block inside has computed, which it computes again when all this runs again
+        #: gradients and duals computed by an inner block, which recomputes them when this block runs again
         self.computed: set[Buffer] = set()
         self.start = MemoryCopies()
         self._tell = tell
@@ -46,13 +45,13 @@ class Effects:
         self._listening: AbstractContextManager[None] | None = None
 
     def begin(self) -> None:
-        """The block begins, where no `with` statement can hold it (`listening`)."""
+        """Begin the block, where a `with` statement is impossible (`listening`)."""
         listening = self.listening()
         listening.__enter__()
         self._listening = listening
 
     def end(self) -> None:
-        """It ends, if it has begun."""
+        """End the block, if it has begun."""
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.__exit__(None, None, None)
@@ -141,8 +140,8 @@ class Effects:
 
     @contextmanager
     def in_gradient(self, read: Collection[Buffer]) -> Iterator[None]:
-        """A block in which a custom gradient runs: what it writes comes back, gradients are what it is for. `read` gets
-        the fields that Python reads.
+        """A block in which a custom gradient runs: its writes are undone, except to gradients. `read` gets the fields
+        that Python reads.
         """
         before = self.written, self.filled, self._keeps
         self.written, self.filled, self._keeps = set(self.written), set(self.filled), False
@@ -163,14 +162,14 @@ class Effects:
 
 
 def computed_inside(buffers: Collection[Buffer]) -> None:
-    """A block has computed these gradients and duals, for whoever hears what runs (`Effects.computed`)."""
+    """Report to listeners that a block has computed these gradients and duals (`Effects.computed`)."""
     for one in _open.get():
         one.computed.update(buffers)
 
 
 @contextmanager
 def in_gradient(read: Collection[Buffer]) -> Iterator[None]:
-    """A block in which a custom gradient runs, for whoever hears what runs (`Effects.in_gradient`)."""
+    """Report to listeners a block in which a custom gradient runs (`Effects.in_gradient`)."""
     with ExitStack() as blocks:
         for one in _open.get():
             blocks.enter_context(one.in_gradient(read))

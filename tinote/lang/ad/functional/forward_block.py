@@ -1,14 +1,14 @@
-"""A forward-mode block inside of another recording.
+"""A forward-mode block inside another recording.
 
     with ti.ad.Tape(cost):              # or forward mode, or a function that is differentiated
         with ti.ad.FwdMode(loss=y, param=x, seed=s):
             compute_y()                 # y.dual becomes J s
         measure()                       # reads it
 
-What runs in the block runs with its tangents, as parts of the recording around (`pushed_mode.py`): there the duals that
-the block leaves are values like any other, which have derivatives. A block in forward mode around, whose tangents are
-in the duals of fields, keeps them in companions from where the first block inside of it begins, so that the duals are
-free for what that leaves there. When it ends, the duals are its own.
+The block's operations run with their tangents, as parts of the outer recording (`pushed_mode.py`), where the duals that
+the block computes are ordinary values with derivatives. A block in forward mode around, whose tangents are in the duals
+of fields, keeps them in companions from where the first block inside of it begins, so that the duals are free for the
+results of that block. When the outer block ends, the duals hold its own tangents.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ForwardBlock:
         self._block: PushedMode | None = None
 
     def enter(self) -> None:
-        """The block begins."""
+        """Begin the block."""
         try:
             outer = self._outer
             self._around = around = pushed_from(outer) if isinstance(outer, ForwardMode) else outer
@@ -80,7 +80,7 @@ class ForwardBlock:
             clear_own_duals()
 
     def leave(self, *, completed: bool) -> None:
-        """The block ends. What it leaves in duals are values of the recording around."""
+        """End the block. Its duals are values of the outer recording."""
         recorder.set(self._around)
         try:
             if completed:
@@ -104,7 +104,7 @@ class ForwardBlock:
             leave_value(around, dual.buffer, own)
 
     def end(self) -> None:
-        """It is not followed any longer."""
+        """End the recording of the block."""
         if self._block is None:
             return
         if recorder.get() is self._block:
@@ -118,7 +118,7 @@ def _is_dual(buffer: Buffer) -> bool:
 
 
 def pushed_from(mode: ForwardMode) -> PushedMode:
-    """Go on with a forward-mode block as one whose tangents are in companions: the recorder from now on."""
+    """Continue a forward-mode block with its tangents in companions; returns the recorder from now on."""
     if (listener := heard()) is not None:
         listener.taking("a block in forward mode inside of another one")
     base = Unrecorded(mode.trace)
@@ -140,7 +140,7 @@ def pushed_from(mode: ForwardMode) -> PushedMode:
 
 
 class _PushedFurther:
-    """A forward-mode block that goes on as this one."""
+    """A forward-mode block continued with companions."""
 
     def __init__(self, block: PushedMode) -> None:
         self._block = block

@@ -1,4 +1,5 @@
-"""Forward mode along one direction: launches inside the block compute tangents beside their values (`fwd_mode.py`)."""
+"""Forward mode along one direction: launches inside the block compute tangents along with their values
+(`fwd_mode.py`)."""
 
 from __future__ import annotations
 
@@ -47,10 +48,13 @@ from tinote.source import NOWHERE, caller
 
 
 class Further(Protocol):
-    """What goes on with the tangents of a block."""
+    """A recorder that continues with the tangents of a block."""
 
     def end(self, mode: ForwardMode, returned: Any) -> Any:
-        """Give them back. `returned`: what may be one of its numbers; gives it as one of the block's then."""
+        """Return the tangents to the block.
+
+        `returned`: a result; a number of this recorder is converted to one of the block.
+        """
 
 
 class ForwardMode(Recorder):
@@ -93,16 +97,16 @@ class ForwardMode(Recorder):
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
         self._further: Further | None = None
-        #: gets the duals that it uses, if they are to hold again what they held; else they are results
+        #: saves the duals that it uses, if they are to be restored; else they are results
         self._before: CompanionsBefore | None = None
         #: the duals that it uses
         self.companions: set[Buffer] = set()
-        #: what launches have used, once for each of their accesses, and what Python has: whether it has written there
+        #: the memory used by launches, once for each access, and by Python: whether it was written
         self._launched: dict[int, AccessSummary] = {}
         self._by_python: dict[Buffer, bool] = {}
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
-        """These are about to be used: they begin at zero."""
+        """Note that these duals are about to be used: they begin at zero."""
         fresh = [one for one in duals if one not in self.companions]
         if not fresh:
             return
@@ -140,15 +144,15 @@ class ForwardMode(Recorder):
         self._further = further
 
     def put_back(self, returned: Any = None) -> Any:
-        """Nothing more runs in the block: the duals of fields are its own, whatever has taken its place meanwhile.
-        Gives what a function has returned, as a number of this block if it was one of that.
+        """The block's code is over: the duals of fields hold its tangents again, even if another recorder replaced it.
+        Returns the function's result, converted to a number of this block if it was one of that recorder.
         """
         further, self._further = self._further, None
         return returned if further is None else further.end(self, returned)
 
     def nesting(self) -> dict[Buffer, Buffer]:
-        """A reverse sweep inside of this block is to carry tangents: fields with a gradient get duals of their own.
-        Gives the temporary duals of other memory.
+        """Prepare a reverse sweep with tangents inside this block: fields with a gradient get duals of their own.
+        Returns the temporary duals of other memory.
         """
         give_gradients_duals()
         for buffer, temporary in list(self._tangents.items()):
@@ -239,10 +243,10 @@ class ForwardMode(Recorder):
 
     def launched(self) -> None:
         if any(isinstance(buffer, ExternalArray) for buffer in self._lost.spans):
-            self.trace.note_taken_out()  # an active value is in an array that anybody may read
+            self.trace.note_taken_out()  # an active value is in an array that any code may read
 
     def _lending(self, arguments: Arguments) -> Arguments:
-        """The launch with temporary duals where values that vary go through memory without one."""
+        """The launch with temporary duals where varying values pass through memory without one."""
         if not self._tangents and not arguments.stores_to_none:
             return arguments
         request = lending(arguments, self._tangents)
@@ -263,7 +267,7 @@ class ForwardMode(Recorder):
         return tangent_of(buffer, self._tangents)
 
     def lend(self, buffer: Buffer) -> None:
-        """A field without a dual is about to hold values that vary."""
+        """Give a temporary dual to a field that is about to hold varying values."""
         self._lend(buffer)
 
     def preparing_gradient(self) -> bool:
@@ -298,7 +302,7 @@ class ForwardMode(Recorder):
         return instance.specialisation.code(self.gradients)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        """Its dual gets the tangents of what is written."""
+        """Write the tangents of the written values to the field's dual."""
         self._by_python[buffer] = True
         if source is not None:
             self._by_python.setdefault(source, False)
@@ -319,7 +323,7 @@ class ForwardMode(Recorder):
         write_tangents(buffer, position, value, source, self._tangents)
 
     def computing(self, computation: Computation) -> None:
-        """The tangents of what it gives are computed beside its values."""
+        """Compute the tangents of its results along with their values."""
         values = computation.values()
         self._by_python = {**dict.fromkeys(computation.inputs, False), **self._by_python}
         self._by_python.update(dict.fromkeys(computation.written, True))
@@ -367,7 +371,7 @@ class ForwardMode(Recorder):
 
 
 class _GradientOfNumbers:
-    """What runs the gradient of a kernel that traced numbers are passed to, in its version with tangents."""
+    """The gradient of a kernel with traced numbers as arguments, in its version with tangents."""
 
     def __init__(self, instance: Instance, trace: Trace) -> None:
         self._instance = instance

@@ -499,8 +499,8 @@ def _value_and_grad_and_hvp(
 
 
 def _nesting(run: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`; inside of another recording, which comes first then, `inner`. (A function that named itself would keep
-    what it holds until the collector comes by.)
+    """`run`; inside another recording, which is the first argument then, `inner`. (A function that refers to itself
+    would be a reference cycle.)
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -516,20 +516,20 @@ def _nesting(run: Callable[..., Any], inner: Callable[..., Any]) -> Callable[...
 
 
 def _outer() -> Recorder | None:
-    """What records now. Derivatives go to other processes by value, and this function by name: a context variable that
-    they named themselves could not go.
+    """The present recorder. Derivatives are pickled by value, and this function by name: they could not be pickled if
+    they referred to a context variable themselves.
     """
     return recorder.get()
 
 
 def _planned(task: DifferentiatedFunction, run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """The same, by plans where it is called again and again for small arrays. `options`: of `Planned`."""
+    """The same, with plans for repeated calls with small arrays. `options`: of `Planned`."""
     planned = Planned(run, task.f, [*task.wrt, *([] if task.loss is None else [task.loss])], **options)
     return _calling(task.f, lambda *args, **kwargs: planned(*args, **kwargs))
 
 
 def _calling(f: Callable[..., Any], derivative: Callable[..., Any]) -> Callable[..., Any]:
-    """A derivative, of which a capture is to know what it calls."""
+    """Mark a derivative so that captures know the function that it calls."""
     derivative.__tinote_calls__ = f  # type: ignore[attr-defined]
     return derivative
 
@@ -561,7 +561,7 @@ def _rows(task: DifferentiatedFunction, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _products(ran: Run, count: int, seeds: Callable[[int, int], Array]) -> list[Array]:
-    """Products of seeds and the Jacobian, several at once where that can be: for each input an array of them.
+    """Products of seeds and the Jacobian, several at once where possible: for each input an array of them.
     `seeds(first, end)` gives some of the seeds, of the shape of the result after their number.
     """
     width = directions_for(count)
@@ -589,9 +589,9 @@ def _products(ran: Run, count: int, seeds: Callable[[int, int], Array]) -> list[
 
 
 class _Columns:
-    """Products of the Jacobian of a run of `f` with directions, in forward mode. `count`: how many are asked for at
-    once, if it is always as many. `shapes`: of the inputs, whose numbers count one input after the other, `ends` where
-    each ends.
+    """Products of the Jacobian of a run of `f` with directions, in forward mode. `count`: the number requested at once,
+    if it is always the same. `shapes`: of the inputs, whose numbers count one input after the other, `ends` where each
+    ends.
     """
 
     def __init__(
@@ -615,7 +615,7 @@ class _Columns:
         self.result = () if task.loss is None else shape_of(task.loss)
         self._arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
         fields = [one.field for one in inputs if one.field is not None] + ([task.loss] if task.loss else [])
-        #: the coarsest of the numbers that go in and come out
+        #: the least precise type of the inputs and outputs
         self.epsilon = max([machine_epsilon(field.dtype) for field in fields], default=machine_epsilon(f64))
         #: whether a run may follow several directions
         self._several = task.loss is not None and all(one.number is None for one in inputs)
@@ -667,7 +667,7 @@ class _Columns:
         return product[..., None] if isinstance(product, np.ndarray) else product
 
     def _compare(self, value: Any) -> None:
-        """Raise for a run that gives another result than the first one. (A capture compares more than that.)"""
+        """Raise for a run with another result than the first one. (A capture compares more than that.)"""
         if heard() is not None:
             return
         found = np.array(plain_array(value))
@@ -678,7 +678,7 @@ class _Columns:
 
 
 def _columns(jacobian: _Columns) -> list[Array]:
-    """All of it: along the unit vectors."""
+    """The whole Jacobian: along the unit vectors."""
     count = jacobian.ends[-1]
     found = jacobian.product(count, lambda first, width: np.eye(count, width, -first))
     parts = np.split(found, jacobian.ends[:-1], axis=-1)
@@ -686,7 +686,7 @@ def _columns(jacobian: _Columns) -> list[Array]:
 
 
 def _elements(jacobian: _Columns, sparsity: Any) -> list[Any]:
-    """The elements that there are, as a sparse matrix for each input."""
+    """The nonzero elements, as a sparse matrix for each input."""
     height, width = jacobian.shape
 
     def product(direction: Array, amounts: Array, *, last: bool = False) -> Array:
@@ -723,7 +723,7 @@ def _elements(jacobian: _Columns, sparsity: Any) -> list[Any]:
 
 
 def _given_pattern(jacobian: _Columns, sparsity: Any) -> Pattern:
-    """What the user says. Raises `DifferentiationError` for other shapes than those of the Jacobian."""
+    """The user's pattern. Raises `DifferentiationError` for other shapes than those of the Jacobian."""
     task, module = jacobian.task, _scipy_sparse(jacobian.task)
     count = len(jacobian.shapes)
     given = task.parts(sparsity, "sparsity") if count > 1 else [sparsity]

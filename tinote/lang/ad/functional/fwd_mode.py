@@ -150,7 +150,7 @@ class FwdMode:
         return self
 
     def _enter_inside(self, outer: Any) -> None:
-        """What runs in the block is a part of the recording around it."""
+        """Enter the block as a part of the outer recording."""
         if self._several is not None:
             raise DifferentiationError(
                 "forward mode inside of another recording follows one seed at a time",
@@ -193,7 +193,7 @@ class FwdMode:
 
 
 def _located(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `SeveralDirections` that says where one direction would be needed."""
+    """A method of `SeveralDirections` whose errors name the place that needs a single direction."""
 
     def run(self: _SeveralSeeds, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -238,7 +238,7 @@ class _SeveralSeeds(SeveralDirections):
         self._count = count
 
     def products(self) -> list[Array]:
-        """What the losses' tangents are, a leading axis of seeds before their shape."""
+        """The tangents of the losses, with a leading axis of seeds."""
         return [np.ascontiguousarray(np.moveaxis(self.tangents(one), -1, 0)[: self._count]) for one in self.losses]
 
     nesting = _located(SeveralDirections.nesting)
@@ -292,7 +292,7 @@ def _rank(seed: Any) -> int:
         return seed.values.ndim
     try:
         return np.ndim(seed)
-    except ValueError:  # rows of different lengths: it is told as a seed
+    except ValueError:  # rows of different lengths: the error is that of a seed
         return 0
 
 

@@ -1,8 +1,8 @@
-"""Forward mode inside of other derivatives, and derivatives inside of recordings that carry tangents themselves: third
-derivatives, and those of any order.
+"""Nested derivatives of third and higher order: forward mode inside other derivatives, and derivatives inside
+recordings that carry tangents themselves.
 
-Forward mode inside of another derivative is one more block of pushforwards (`pushed_mode.py`), which the recording
-around it differentiates as what it is.
+Forward mode inside another derivative is one more block of pushforwards (`pushed_mode.py`), which the outer recording
+differentiates like other code.
 
 Reverse mode inside of a recording with tangents is one record. Around it may lie blocks of pushforwards, whose numbers
 and fields have several parts: x and x' for one, x, x', x* and x'* for two. Let F be the number that f gives, with the
@@ -15,8 +15,8 @@ since the order of derivatives does not matter. So f runs again with one more bl
 tangents are w, and a sweep through that gives the adjoints of the inputs. Whether these recordings carry tangents is
 that of the recording at the outside: what comes out of the sweep then has tangents as well.
 
-Method: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 5.1; that perturbations of different
-derivatives do not meet: Siskind and Pearlmutter, "Nesting forward-mode AD in a functional framework", 2008.
+Method: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 5.1; on keeping perturbations of
+different derivatives apart: Siskind and Pearlmutter, "Nesting forward-mode AD in a functional framework", 2008.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _pointed(block: PushedMode, inner: Inner) -> Bound:
 
 
 def _parts_taken(block: PushedMode, result: Any) -> tuple[Any, Any]:
-    """What a block of pushforwards gives, and its tangent, for the recording around."""
+    """The result of a block of pushforwards and its tangent, as parts of the outer recording."""
     if isinstance(result, Field):
         return _taken(result), _taken(block.companion(result))
     return block.parts(result)
@@ -191,7 +191,7 @@ def _array_given(direction: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _taken(field: Field | None) -> Any:
-    """What a field holds, as a number or an array of the recording."""
+    """The contents of a field, as a number or an array of the recording."""
     if field is None:
         return 0.0
     if shape_of(field) == ():
@@ -208,9 +208,7 @@ def _taken(field: Field | None) -> Any:
 
 
 class _Part:
-    """A number or an array: one of the parts that a result or an input of a record has for the recording at the
-    outside.
-    """
+    """A number or an array: one part of a record's result or input in the outermost recording."""
 
     def __init__(self, value: Any, tangent: Any, number: int = 0, field: Field | None = None) -> None:
         self.value = np.array(value)
@@ -232,7 +230,7 @@ class _Part:
 
 
 def _both(field: Field) -> tuple[Array, Array]:
-    """What a field and its dual hold."""
+    """The contents of a field and of its dual."""
     tangent = np.array(numbers(field.dual.buffer), np.float64) if field.has_dual else np.zeros(shape_of(field))
     return np.array(numbers(field.buffer), np.float64), tangent
 
@@ -241,7 +239,7 @@ def record(
     outer: Recorder, inner: Inner, inside: Inside | None = None, *, is_part: bool = False
 ) -> tuple[Any, list[Any]]:
     """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it.
-    `inside`: what runs it in any recording; `is_part`: whether it is a part of a derivative that runs again as a whole.
+    `inside`: runs it in any recording; `is_part`: whether it is a part of a derivative that runs again as a whole.
     """
     return _Record(outer, inner, inside, is_part).run()
 
@@ -300,7 +298,7 @@ class _Record:
         return value, others
 
     def _add(self, base: Journal, journal: Journal, made: list[Field], taken: set[int]) -> None:
-        """It becomes a record of the recording at the outside."""
+        """Add it as a record of the outermost recording."""
         effects = self.effects
         effects.read_by_python(journal)
         own = {one.buffer for one in self.own}
@@ -331,7 +329,7 @@ class _Record:
         refuse_nesting(self.inner.task.what, journal, "a part of it cannot be run again")
 
     def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
-        """Do the same in another recording."""
+        """Repeat it in another recording."""
         assert self._inside is not None
         places = [(parts[0].number, parts[0].field) for parts in (self.results, *self.gradients)]
         return self.start.again(self._inside, places, journal, of)
@@ -587,7 +585,7 @@ class _Record:
                 numbers(own.dual.buffer)[...] = tangent.reshape(numbers(own.buffer).shape)
 
     def _leave(self, sweep: CustomSweep, second: Sweep, journal: Journal, products: list[_Part]) -> None:
-        """What the sweep has found becomes adjoints of the sweep around it."""
+        """Pass the results of the sweep on to the adjoints of the outer sweep."""
         for made, parts in zip(self.inputs, self.numbers, strict=True):
             for number, part in zip(made, parts, strict=True):
                 if part.number:

@@ -1,4 +1,4 @@
-"""A tape inside of another recording in reverse mode.
+"""A tape inside another recording in reverse mode.
 
     with ti.ad.Tape(cost):
         for _ in range(20):
@@ -8,14 +8,14 @@
         measure()
     # x.grad is the gradient of the cost
 
-For the recording around it, the tape is one record: it writes gradients, as a kernel writes fields, and what reads
-them has adjoints of theirs. Let g be the gradients that the tape computes. Where the adjoint w of g comes back, its
+For the outer recording, the tape is one record: it writes gradients, as a kernel writes fields, and its readers
+propagate adjoints to these gradients. Let g be the gradients that the tape computes. For the adjoint w of g, its
 launches run again along w as the direction, and their reverse sweep carries tangents, as for `ti.ad.grad` inside of
 another one (`nested.py`): the tangent of g along w is the gradient of w · g.
 
-The gradients of the two levels share memory and never meet: what the tape leaves there are values, of which each launch
-that reads them keeps a copy; when the sweep of the recording around it begins, gradients are again what they were
-before the first tape inside of it (`Journal.companions_before`).
+The gradients of the two levels share memory, but not at the same time: the results of the tape are values, and each
+launch that reads them saves a copy; when the sweep of the outer recording begins, gradients have their contents from
+before the first inner tape (`Journal.companions_before`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Array = np.ndarray[Any, Any]
 
 
 class InnerTape:
-    """What `tape`, opened at `span`, is to the recording `outer`."""
+    """The record of `tape`, opened at `span`, in the recording `outer`."""
 
     def __init__(self, tape: Journal, outer: Journal, loss: Field, span: Span, *, clears: bool) -> None:
         self._tape = tape
@@ -69,7 +69,7 @@ class InnerTape:
         self._family: object = None
         self._gradients: list[Buffer] = []
         self._launches = 0
-        #: the gradients before the tape, where it adds to them, and what it has given
+        #: the gradients before the tape, where it adds to them, and its results
         self._before: dict[Buffer, Array] = {}
         self._found: dict[Buffer, Array] = {}
 
@@ -83,7 +83,7 @@ class InnerTape:
             self._before = {gradient: np.array(numbers(gradient)) for gradient in gradients}
 
     def start(self) -> None:
-        """The tape records from now on."""
+        """Begin the tape's recording."""
         self._family = self._tape.trace.family
         self._tape.will_run_again()
         self._effects.begin()
@@ -97,7 +97,7 @@ class InnerTape:
             yield
 
     def _take_over(self) -> None:
-        """Gradients that another owner has computed, and the tape uses, belong to the recording around first."""
+        """Let the outer recording claim gradients of another owner that the tape uses."""
         companions = self._tape.companions
         others = claim(companions, clear=self._outer.clear_gradients)
         if others:
@@ -107,7 +107,7 @@ class InnerTape:
                 memory_of(gradient).clear()
 
     def stop(self) -> None:
-        """It does not any more, if it did."""
+        """End the tape's recording, if it has begun."""
         self._effects.end()
 
     def refuse(self, custom: Custom) -> NoReturn:
@@ -120,7 +120,7 @@ class InnerTape:
         )
 
     def leave(self) -> None:
-        """Its gradients are there: it becomes a record."""
+        """Add the record, once its gradients are computed."""
         tape, outer, effects = self._tape, self._outer, self._effects
         effects.read_by_python(tape)
         self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
@@ -197,7 +197,7 @@ class InnerTape:
     # ---- where functions have gradients of their own
 
     def _look(self, symmetry: Symmetry, journal: SecondOrder) -> None:
-        """What a sweep gives of the run along the weights, for fields and for numbers from outside."""
+        """The results of a sweep through the run along the weights, for fields and for numbers from outside."""
         with self._swept_apart(journal) as sweep:
             symmetry.found = tangents_of_gradients(have_gradients(self._effects.loaded))
             for number in sorted(self._numbers):
@@ -239,7 +239,7 @@ class InnerTape:
 def run_again(
     again: Again, journal: SecondOrder, directions: Mapping[Buffer, Array], along: Mapping[int, float] | None = None
 ) -> None:
-    """Run what was recorded once more, along these directions of what fields hold at the start, and `along` these of
+    """Run the recorded events again, along these directions of the fields' initial contents, and `along` those of
     numbers from outside.
     """
     for buffer, direction in directions.items():
@@ -252,8 +252,8 @@ def run_again(
 
 
 def leave_tangents(journal: SecondOrder, seeds: Mapping[Buffer, Array], outer: CustomSweep) -> None:
-    """A reverse sweep that begins with adjoints `seeds`, of gradients, and has those of later operations as tangents:
-    the tangents that it leads to become the adjoints of the sweep around it.
+    """Run a reverse sweep that starts with adjoints `seeds`, of gradients, and has those of later operations as
+    tangents: the resulting tangents become the adjoints of the outer sweep.
     """
     touched = journal.changed_gradients() | set(seeds)
     for gradient in touched:

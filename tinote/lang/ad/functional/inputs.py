@@ -1,7 +1,6 @@
-"""What a function is differentiated with respect to, and where its result is: fields and arguments, a field or what it
-returns.
+"""Inputs and outputs of a differentiated function: fields and arguments; a field or the returned value.
 
-Array arguments are stood in for by arrays of our own with a gradient; number arguments by traced numbers.
+Array arguments are replaced by proxy arrays with a gradient, number arguments by traced numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tinote.runtime.seam import heard
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
-#: How many stand-ins one derivative keeps between its calls.
+#: Greatest number of proxy arrays that one derivative keeps between its calls.
 _MOST_IDLE = 16
 
 
@@ -56,11 +55,11 @@ class DifferentiatedFunction:
         self._idle: dict[tuple[Any, ...], StandIn] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """In another process it makes stand-ins of its own."""
+        """In another process it makes proxy arrays of its own."""
         return {**self.__dict__, "_idle": {}}
 
     def stand_in(self, position: int, array: Array, *, needs_dual: bool) -> StandIn:
-        """What stands in for `array`, the argument at `position`: what an earlier call has given back, if it fits."""
+        """The proxy for `array`, the argument at `position`: reused from an earlier call, if it fits."""
         found = self._idle.pop(_idle_key(position, array), None) if heard() is None else None
         if found is None or found.has_dual is not needs_dual or not found.is_alive:
             return stand_in(array, needs_dual=needs_dual)
@@ -68,7 +67,7 @@ class DifferentiatedFunction:
         return found
 
     def give_back(self, position: int, used: StandIn) -> None:
-        """A call is over, and nobody else has its stand-in for the argument at `position`."""
+        """Return a proxy for the argument at `position` after a call, if there are no other references to it."""
         if heard() is None and used.let_go():
             if len(self._idle) >= _MOST_IDLE:
                 self._idle.clear()
@@ -120,8 +119,8 @@ class DifferentiatedFunction:
         return all(f.has_grad if mode == "grad" else f.has_dual for f in self._fields())
 
     def bound(self, args: Sequence[Any], trace: Trace, *, duals: bool = False, repeats: bool = False) -> Bound:
-        """The inputs of one run with these arguments. `duals`: arrays get one beside their gradient. `repeats`: there
-        will be another run, which is to begin with the same arrays.
+        """The inputs of one run with these arguments. `duals`: arrays get one besides their gradient. `repeats`: there
+        will be another run, which starts with the same arrays.
         """
         return Bound(self, args, trace, duals, repeats)
 
@@ -135,7 +134,10 @@ class DifferentiatedFunction:
         return arguments if not self.wrt else fields if not count else (arguments, fields)
 
     def parts(self, given: Any, what: str) -> list[Any]:
-        """The other way round: one for each input. Raises `DifferentiationError` where there are more or fewer."""
+        """The inverse of `shaped`: one result for each input.
+
+        Raises `DifferentiationError` where there are more or fewer.
+        """
         count = len(self.argnums)
         both = bool(count and self.wrt)
         arguments, fields = given if both else (given, given)
@@ -156,7 +158,7 @@ class Input:
     def __init__(self, field: Field | None = None, number: Traced | None = None, given: Any = None) -> None:
         self.field = field
         self.number = number
-        self.given = given  # the array or tensor that the field stands in for
+        self.given = given  # the array or tensor for which the field is the proxy
         self.stand_in = field if given is not None and isinstance(field, StandIn) else None
 
     @property
@@ -231,8 +233,8 @@ class Bound:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While the function runs, arrays of the caller's are stood in for. Afterwards they hold what kernels wrote, or
-        what they held before if there will be another run.
+        """A block in which proxies replace the caller's arrays. Afterwards the arrays hold the kernels' results, or
+        their old contents if there will be another run.
         """
         token = stand_ins.set(self._stand_ins)
         try:
@@ -245,7 +247,7 @@ class Bound:
             self._stand_ins.put_back()
 
     def give_back(self, task: DifferentiatedFunction) -> None:
-        """The run is over, and its results are there: the stand-ins may serve another one."""
+        """Return the proxies after the run's results were read."""
         self.args = ()
         self._stand_ins = StandIns(task.span)
         for position, one in zip(task.argnums, self.inputs, strict=False):
@@ -313,7 +315,7 @@ def _idle_key(position: int, array: Array | StandIn) -> tuple[Any, ...]:
 
 
 def _numpy(value: Any) -> Any:
-    """NumPy's view of an array or tensor; None for anything else."""
+    """The NumPy view of an array or tensor; None for any other object."""
     if isinstance(value, np.ndarray):
         return value
     torch = sys.modules.get("torch")
@@ -337,7 +339,7 @@ def shape_of(field: Field) -> tuple[int, ...]:
 
 
 def size_of(field: Field) -> int:
-    """How many numbers a field holds."""
+    """The number of numbers in a field."""
     return math.prod(shape_of(field))
 
 

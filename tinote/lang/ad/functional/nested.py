@@ -1,4 +1,4 @@
-"""Derivatives inside of derivatives: `ti.ad.grad` and its like within a function that is differentiated itself.
+"""Nested derivatives: `ti.ad.grad` and similar functions inside a function that is differentiated itself.
 
     def best(x):                                    # minimises over y by steps along a gradient
         y = 0.0
@@ -8,16 +8,16 @@
 
     ti.ad.grad(best)(2.0)                           # differentiates these steps
 
-For the recording around it, an inner gradient is one record. Let g be the gradient of f that the call gives. Where
-the outer mode is reverse, the adjoint w of g goes back as that of the number w · g, whose gradient is the tangent of g
-along w, since second derivatives are symmetric: f runs again along w as the direction, and its reverse sweep carries
-tangents (`second_order.py`). The adjoints that later operations give are tangents of those that this sweep starts with,
-so that what f leaves in fields is differentiated by the same sweep. Where the outer mode is forward, f runs in this way
-at once, along the tangents that there are.
+For the outer recording, an inner gradient is one record. Let g be the gradient of f that the call returns. If the outer
+mode is reverse, the adjoint w of g is propagated as that of the number w · g, whose gradient is the tangent of g along
+w, since second derivatives are symmetric: f runs again along w as the direction, and its reverse sweep carries tangents
+(`second_order.py`). The adjoints from later operations are tangents of those that this sweep starts with, so that the
+same sweep differentiates the results of f in fields. If the outer mode is forward, f runs in this way at once, along
+the present tangents.
 
-The two levels stay apart: numbers of the inner recording belong to a trace of its own inside of the outer one, inner
-gradients take the place of the outer ones in memory only as long as the inner sweep lasts, and no launch has tangents
-of two levels. Where the recording around carries tangents itself, it takes more than one level (`higher_order.py`).
+The two levels are separate: numbers of the inner recording belong to their own trace, inner gradients replace the outer
+ones in memory only during the inner sweep, and no launch has tangents of two levels. If the outer recording carries
+tangents itself, more than one level is needed (`higher_order.py`).
 
 Method: forward over reverse mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 5.1. That the
 order of differentiation does not matter: Schwarz's theorem, which holds where second derivatives are continuous.
@@ -87,8 +87,8 @@ _ZERO = Dual(0.0)
 
 
 class Inner:
-    """An inner derivative to be: of `task`, with these arguments. `seed`: of the result, in reverse mode; None for 1;
-    `directions`: of the inputs, in forward mode.
+    """The request of an inner derivative: of `task`, with these arguments. `seed`: of the result, in reverse mode; None
+    for 1; `directions`: of the inputs, in forward mode.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Inner:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"ti.ad.{self.task.what} of '{getattr(self.task.f, '__name__', 'a function')}'"
 
 
@@ -123,8 +123,8 @@ def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
 
 @contextmanager
 def alone(outer: Recorder) -> Iterator[None]:
-    """A block that is not recorded, within a function with a gradient of its own or without one, or within such a
-    gradient: it records and differentiates by itself, and whoever is around is told of what it did.
+    """A block outside the recording, inside a function with or without a custom gradient, or inside such a gradient: it
+    records and differentiates independently, and listeners are notified of its effects.
     """
     effects = Effects(outer.overwriting_beside)
     with beside(), effects.listening():
@@ -136,7 +136,7 @@ def alone(outer: Recorder) -> Iterator[None]:
 
 
 class _Result:
-    """A number or an array that an inner derivative gives, as a part of the recording around it: `given`."""
+    """A number or an array that an inner derivative returns, as a part of the outer recording: `given`."""
 
     def __init__(self, found: Any, trace: Trace, tangent: Any = None, *, runs_again: bool = False) -> None:
         self.number: int | None = None
@@ -242,14 +242,14 @@ def _directions(inner: Inner, bound: Bound, trace: Trace) -> list[_Given]:
 
 
 def _written_at_last(result: Field | Traced) -> Any:
-    """What came out, and its tangent."""
+    """The results and their tangents."""
     if isinstance(result, Field):
         return _now(result), held_now(result.dual.buffer)
     return _now(result), as_array(result.tangent)
 
 
 def _now(result: Field | Traced) -> Array:
-    """What a result holds."""
+    """The present value of a result."""
     return taken_copy(numbers(result.buffer)) if isinstance(result, Field) else as_array(constants((result,))[0])
 
 
@@ -292,7 +292,7 @@ def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
 
 
 def _signature(journal: Journal) -> list[Any]:
-    """What a run did, and with which plain numbers: the same when it runs again."""
+    """The signature of a run: its operations and plain numbers, which must be the same when it runs again."""
     found: list[Any] = []
     for event in outermost(with_inner(journal.events, journal.inner_events)):
         if isinstance(event, RecordedLaunch):
@@ -314,7 +314,7 @@ def _plain_numbers(launch: RecordedLaunch) -> list[Any]:
 
 
 def agree(again: Any, before: Any) -> bool:
-    """Whether two runs have given the same, but for roundings."""
+    """Whether the results of two runs agree, up to rounding."""
     a, b = np.asarray(plain_array(again)), np.asarray(plain_array(before))
     epsilon = max(np.finfo(one.dtype).eps if one.dtype.kind == "f" else 0.0 for one in (a, b))
     tolerance = 10 * float(np.sqrt(epsilon))
@@ -323,7 +323,7 @@ def agree(again: Any, before: Any) -> bool:
 
 
 def refuse_other(inner: Inner) -> NoReturn:
-    """Raise for a function that has not done the same again."""
+    """Raise for a function that behaved differently when it ran again."""
     raise DifferentiationError(
         f"{inner.name} did something else when it was run again, so its gradient would not be right",
         inner.span,
@@ -333,7 +333,7 @@ def refuse_other(inner: Inner) -> NoReturn:
 
 
 def refuse_written(bound: Bound, inner: Inner) -> None:
-    """Raise for an array of the caller's that was written: what it holds would be a constant around."""
+    """Raise for a caller's array that was written: its contents would be constants in the outer recording."""
     for one in bound.inputs:
         if one.stand_in is not None and one.stand_in.before is not None:
             raise DifferentiationError(
@@ -344,8 +344,8 @@ def refuse_written(bound: Bound, inner: Inner) -> None:
 
 
 class Cells:
-    """What the variables of outer functions hold that `f`, and the functions among these, use: the next iteration of
-    a loop gives them other values.
+    """The values of the outer functions' variables (closure cells) that `f`, and functions among these, use: the next
+    iteration of a loop may change them.
     """
 
     def __init__(self, f: Any) -> None:
@@ -357,7 +357,7 @@ class Cells:
             if id(cell) not in self._held:
                 try:
                     held = cell.cell_contents
-                except ValueError:  # not there yet
+                except ValueError:  # not assigned yet
                     continue
                 self._held[id(cell)] = cell, held
                 if callable(held):
@@ -370,7 +370,7 @@ class Cells:
 
     @contextmanager
     def again(self, of: NumberOf | None = None) -> Iterator[None]:
-        """A block in which they hold that, with numbers of another recording if `of` gives such."""
+        """A block in which the variables have these values, with numbers mapped to another recording by `of`."""
         now = [(cell, cell.cell_contents) for cell, _ in self._held.values()]
         try:
             for cell, held in self._held.values():
@@ -381,13 +381,13 @@ class Cells:
                 cell.cell_contents = held
 
 
-#: What gives the value of an inner derivative, and what it gives for each input, in a recording (`nesting.inside`).
+#: Returns the value of an inner derivative, and its result for each input, in a recording (`nesting.inside`).
 Inside = Callable[[Journal, Inner], tuple[Any, list[Any]]]
 
 
 class InnerStart:
-    """What an inner derivative began with, kept to take it once more: its arguments, the numbers in Python that its
-    function refers to, and which random numbers it draws.
+    """The initial state of an inner derivative, saved to compute it again: its arguments, the numbers in Python that
+    its function refers to, and the state of its random numbers.
     """
 
     def __init__(self, inner: Inner) -> None:
@@ -399,8 +399,8 @@ class InnerStart:
     def again(
         self, inside: Inside, places: Sequence[tuple[int, Field | None]], journal: Journal, of: NumberOf
     ) -> dict[int, Any]:
-        """Take it in another recording, as `inside` does. `places`: of what it gave, the number or the array. Gives the
-        numbers that are in the place of those; the arrays hold what it gives now.
+        """Compute it in another recording, by `inside`. `places`: the numbers or arrays of its results. Returns the
+        numbers that correspond to those; the arrays get the new results.
         """
         again = copy.copy(self.inner)
         again.args = tuple([of(one) if type(one) is Traced else one for one in self.args])
@@ -438,7 +438,7 @@ def _moving(these: Sequence[Traced], along: Mapping[int, float]) -> Iterator[Non
 
 
 class _Sources(NamedTuple):
-    """What a gradient depends on: inputs, of these shapes, numbers from outside, and fields."""
+    """The dependencies of a gradient: inputs, of these shapes, numbers from outside, and fields."""
 
     inputs: list[tuple[int, ...]]
     numbers: dict[int, list[Traced]]
@@ -537,7 +537,7 @@ class Recorded:
         journal.starts_as_used()
         args = self.start.args if repeats else self.inner.args
         bound = self.inner.task.bound(args, journal.trace, duals=duals, repeats=repeats)
-        #: the arrays that stand in for NumPy's
+        #: the proxies for NumPy arrays
         self.own = [one.stand_in for one in bound.inputs if one.stand_in is not None]
         chosen = [args[k] for k in self.inner.task.argnums]
         self._numbers = [
@@ -554,7 +554,7 @@ class Recorded:
             self.results = []  # which refer to each other, and to arrays
 
     def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
-        """Do the same in another recording."""
+        """Repeat it in another recording."""
         places = [(one.number or 0, one.field) for one in self.results]
         return self.start.again(self._inside, places, journal, of)
 
@@ -583,7 +583,7 @@ class Recorded:
 
     @contextmanager
     def _again(self) -> Iterator[tuple[Bound, Callable[[], Run]]]:
-        """A block in which f runs again: its inputs, and what runs it."""
+        """A block in which f runs again; yields its inputs and the runner."""
         effects = self.effects
         effects.start.put_back()
         launches = session.launches
@@ -610,7 +610,10 @@ class Recorded:
     # ---- where functions have gradients of their own
 
     def _look(self, symmetry: Symmetry, run: Run) -> _Sources:
-        """What a sweep gives of the run along the weights. Gives what the gradient depends on beside the inputs."""
+        """Check the result of a sweep through the run along the weights.
+
+        Returns the gradient's dependencies besides the inputs.
+        """
         given = self.given
         inputs = {one.field.buffer for one in run.bound.inputs if one.field is not None}
         fields = have_gradients(self.effects.loaded - inputs)
@@ -702,7 +705,7 @@ class Recorded:
 
 @contextmanager
 def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
-    """A block with duals of its own, zero at first: those of these buffers, by default of all fields, and of their
+    """A block with its own duals, initially zero: those of these buffers, by default of all fields, and of their
     gradients.
     """
     duals = list(own_duals()) if buffers is None else duals_of(buffers)
@@ -719,7 +722,7 @@ def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
 
 
 def duals_of(buffers: Iterable[Buffer]) -> list[Buffer]:
-    """Those of these buffers and of their gradients."""
+    """The duals of these buffers and of their gradients."""
     found = [one for b in buffers for one in (b.tangent, None if b.adjoint is None else b.adjoint.tangent)]
     return [one for one in found if one is not None]
 

@@ -1,4 +1,4 @@
-"""Which way a derivative inside of a recording goes: a record of its own, or with the tangents of the recording."""
+"""Dispatch of nested derivatives: a record of their own, or with the tangents of the outer recording."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tinote.runtime.seam import heard
 
 
 def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
-    """The value of an inner derivative, and what it gives for each input, one for the result in forward mode: as parts
-    of what the recording `outer` differentiates. Raises `DifferentiationError`.
+    """The value of an inner derivative, and its result for each input (one for the output in forward mode), as
+    differentiable parts of the recording `outer`. Raises `DifferentiationError`.
     """
     with _entered(outer, inner):
         if isinstance(outer, ForwardMode):
@@ -62,8 +62,8 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
 
 @contextmanager
 def _taking(outer: Recorder, inner: Inner) -> Iterator[None]:
-    """A block in which an inner derivative runs. Of what Python gives it, the recording around notes seeds and
-    directions; what it takes itself is its own business.
+    """A block in which an inner derivative runs. The outer recording notes only the seeds and directions among its
+    inputs from Python.
     """
     if not isinstance(outer, Journal) or outer.from_python is None:
         yield
@@ -80,8 +80,8 @@ def _taking(outer: Recorder, inner: Inner) -> Iterator[None]:
 
 
 def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any) -> tuple[Any, Any]:
-    """What `run`, called with these `leading` arguments and those of `inner`, gives outside of any recording: the value
-    and the derivatives, in a recording `outer`.
+    """The value and the derivatives that `run`, with these `leading` arguments and those of `inner`, computes outside
+    any recording, here in a recording `outer`.
     """
     task = inner.task
     if outer.lets_record:
@@ -108,7 +108,7 @@ def hessian_within(outer: Recorder, inner: Inner, run: Callable[..., tuple[Any, 
 
 
 def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
-    """`run()` where nothing differentiates it. Raises `DifferentiationError` elsewhere."""
+    """`run()` outside any recording. Raises `DifferentiationError` elsewhere."""
     if not outer.lets_record:
         refuse_nesting(what, outer, "its own derivative is not computed; ti.ad.grad, vjp and jvp have one")
     with alone(outer):

@@ -1,13 +1,13 @@
-"""Forward mode inside of another derivative: what runs is told to the recording around it, tangents and all.
+"""Forward mode inside another derivative: records the block's operations, with tangents, in the enclosing recorder.
 
     with recording:                 # a journal, forward mode, or this
         f                           ->      pushforward of f, whose launches, numbers and writes are recorded
 
 A launch becomes one of the kernel's pushforward (`compiler/pushed.py`), a kernel like any other. The tangents of a
 field are in a *companion*, a field of its own that has a gradient and a dual where the field has them; a number has two
-parts, its value and its tangent, which are numbers of the recording around. So whatever differentiates the recording
-around differentiates the tangents, too, and blocks of this kind may lie in one another: each has companions of its own
-`depth`, among them companions of companions. Perturbations of different depths never meet.
+parts, its value and its tangent, which are numbers of the recording around. So the outer derivative differentiates the
+tangents, too, and blocks of this kind may be nested: each has companions of its own `depth`, including companions of
+companions. Perturbations of different depths are separate.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _all_companions: WeakSet[Buffer] = WeakSet()
 
 
 def companion(field: Field, depth: int) -> Field:
-    """What holds a field's tangents at this depth: zeros, unless a block of this depth uses it."""
+    """The companion with a field's tangents at this depth: zeros, unless a block of this depth uses it."""
     known = _companions.setdefault(field.buffer, {})
     found = known.get(depth)
     if found is None or not _lives(found):
         name = f"{field.name}.dual"
-        # That of a field stays, and is no part of what runs now.
+        # The companion of a field stays alive, and is not part of the present block.
         found = known[depth] = field._like(name) if isinstance(field, StandIn) else silently(field._like, name)
         _all_companions.add(found.buffer)
     return found
@@ -64,7 +64,7 @@ def is_companion(field: Field) -> bool:
 
 
 def companions_beyond(depth: int) -> list[Field]:
-    """All that there are of greater depths than this, and their own of any depth."""
+    """All companions of greater depths than this, with their own companions of any depth."""
     found: list[Field] = []
     known = list(_companions.values())
     for at, one in [pair for own in known for pair in list(own.items())]:
@@ -84,7 +84,7 @@ def _lives(field: Field) -> bool:
 
 
 def lifts_of(outer: Recorder) -> list[PushedMode]:
-    """The blocks of this kind that what runs under `outer` is told to, the outermost first."""
+    """The blocks of this kind that record under `outer`, the outermost first."""
     found: list[PushedMode] = []
     while isinstance(outer, PushedMode):
         found.insert(0, outer)
@@ -93,7 +93,7 @@ def lifts_of(outer: Recorder) -> list[PushedMode]:
 
 
 def base_of(outer: Recorder) -> Recorder:
-    """What they are told to in the end."""
+    """The recording below all of these blocks."""
     while isinstance(outer, PushedMode):
         outer = outer.base
     return outer
@@ -106,27 +106,27 @@ def next_depth(outer: Recorder) -> int:
 
 
 def companions_with_values(outer: Recorder) -> set[Buffer]:
-    """The gradients and duals that hold values in `outer`: what blocks inside of it have computed."""
+    """The gradients and duals that hold values in `outer`: the results of inner blocks."""
     base = base_of(outer)
     found = base.companions_with_values if isinstance(base, Journal) else set()
     return found.union(*[block.values for block in lifts_of(outer)])
 
 
 class Unrecorded(Recorder):
-    """What a block of pushforwards is told to where nothing around it records."""
+    """The base of a block of pushforwards outside any recording."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
 
 class PushedMode(Recorder):
-    """The recorder of a block at this `depth` inside of the recording `base`. `again`: a block whose tangents it goes
-    on with, in another recording: its numbers and companions are the same.
+    """The recorder of a block at this `depth` inside of the recording `base`. `again`: a block whose tangents it
+    continues in another recording: its numbers and companions are the same.
     """
 
     gradients = None
     takes_custom = False
-    #: whether what duals hold are values as any other, which a block inside of this one has left
+    #: whether duals hold ordinary values, the results of an inner block
     duals_are_values = False
     #: a trace in forward mode that this block goes on for
     adopted: Trace | None = None
@@ -143,23 +143,23 @@ class PushedMode(Recorder):
         self.trace.family = base.trace.family
         self.trace.computes = self
         self.clears_duals = base.clears_duals
-        #: gradients and duals that hold what blocks have computed that are over
+        #: gradients and duals that hold the results of finished blocks
         self.values = companions_with_values(base)
-        #: memory of constants, by declaration, that holds values which vary, and where these were put there
+        #: memory declared constant that holds varying values, and where these were written
         self._lost: dict[Buffer, Span] = {} if again is None else dict(again._lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
 
     def running(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        """A block that is followed."""
+        """A block that is recorded."""
         return recording_as(self)
 
     def below(self) -> AbstractContextManager[None]:
-        """A block of which the recording around alone is told."""
+        """A block recorded only by the outer recording."""
         return recording_as(self.base)
 
     def close(self) -> None:
-        """Nobody uses its numbers and companions any more: the latter are zero again."""
+        """Free its numbers and companions; the latter are set to zero."""
         with self.below():
             for field in list(self._used.values()):
                 note_python_write(field.buffer, ..., 0.0)
@@ -217,7 +217,7 @@ class PushedMode(Recorder):
     # ---- memory
 
     def companion(self, field: Field) -> Field | None:
-        """What holds a field's tangents; None for one of constants."""
+        """The companion with a field's tangents; None for constants."""
         if self._is_constant(field.buffer):
             return None
         found = companion(field, self.depth)
@@ -228,7 +228,7 @@ class PushedMode(Recorder):
 
     @staticmethod
     def _is_constant(buffer: Buffer) -> bool:
-        """Whether what it holds has no derivative, by its type or as the user says."""
+        """Whether its contents have no derivative, by type or by the user's declaration."""
         return buffer.dtype.kind != "f" or (buffer.no_adjoint and buffer.no_tangent)
 
     def _use(self, found: Field) -> None:
@@ -246,15 +246,15 @@ class PushedMode(Recorder):
         return None if field is None else self.companion(field)
 
     def _tangents_read(self, buffer: Buffer) -> Field | None:
-        """The same of memory that is only read: what the user has declared no companion for, and nothing that varies
-        was put into, are constants.
+        """The same for memory that is only read: it is constant if it is declared without a companion and holds no
+        varying values.
         """
         if buffer.adjoint is None and buffer.tangent is None and buffer.primal is None:
             return self.known_companion(buffer)
         return self.tangents_of(buffer)
 
     def _has_tangents(self, buffer: Buffer) -> bool:
-        """Whether what it holds is a value, not a derivative."""
+        """Whether it holds a value, not a derivative."""
         primal = buffer.primal
         if primal is None or buffer in self.values:
             return True
@@ -330,7 +330,7 @@ class PushedMode(Recorder):
                 )
 
     def _refuse_lost(self, instance: Instance) -> None:
-        """Raise for what reads values that vary of memory that was declared to be constant."""
+        """Raise for a read of varying values in memory that was declared constant."""
         specialisation = instance.specialisation
         for buffer in specialisation.accesses().loaded if self._lost else ():
             if buffer in self._lost:
@@ -339,7 +339,7 @@ class PushedMode(Recorder):
     def _pushforward(
         self, instance: Instance, arrays: Sequence[BoundArray], further: Sequence[Field | None]
     ) -> Instance:
-        """The pushforward of a kernel, for arrays of which these are the companions."""
+        """The pushforward of a kernel, for arrays with these companions."""
         specialisation = instance.specialisation
         touched = specialisation.accesses()
         fields = sorted(
@@ -392,7 +392,7 @@ class PushedMode(Recorder):
                 self._store(own, position, tangents)
 
     def _note_constants(self, buffer: Buffer, source: Buffer | None, *, varies: bool, whole: bool) -> None:
-        """Python writes to memory, which was perhaps declared to be constant, or what it writes was there."""
+        """Note a write by Python to, or from, memory that may be declared constant."""
         is_constant = buffer.dtype.kind == "f" and self._is_constant(buffer)
         if source in self._lost and not is_constant:
             self._refuse_reading(source, Note(f"from there they are copied to '{buffer.name}'", caller()))
@@ -441,7 +441,7 @@ class PushedMode(Recorder):
         return objects([self.number(*pair) for pair in pairs], buffer.element)
 
     def _tangents_taken(self, buffer: Buffer) -> Field | None:
-        """What holds the tangents of memory that Python reads."""
+        """The companion of memory that Python reads."""
         if buffer in self._lost:
             self._refuse_reading(buffer, Note("from there Python reads them", caller()))
         return self._tangents_read(buffer) if self._has_tangents(buffer) else None
@@ -460,7 +460,7 @@ class PushedMode(Recorder):
         self.base.sharing(buffer)
 
     def refuse(self, name: str, span: Span) -> NoReturn:
-        """Raise for what has a derivative of its own, whose derivative is not known."""
+        """Raise for an operation with a custom derivative, whose own derivative is unknown."""
         raise DifferentiationError(
             f"'{name}' cannot run inside of three derivatives: the derivatives of its gradient are not known",
             span,
@@ -474,7 +474,7 @@ class PushedMode(Recorder):
 
 
 class _Launch:
-    """What runs in a kernel's place: its pushforward."""
+    """The pushforward that runs in place of a kernel."""
 
     def __init__(self, block: PushedMode, instance: Instance, native: Any, given: tuple[Any, ...]) -> None:
         self._block = block

@@ -1,12 +1,12 @@
-"""Reverse mode along several directions at once: a sweep through a recorded run carries several adjoints of a number.
+"""Vector reverse mode, along several directions at once: a sweep carries several adjoints of each number.
 
     ran = recorded(task, args, kwargs)
     rows = SeveralRows.of(ran, 16)          # None where adjoints have to go one by one
     products = rows.pull_back(seeds)        # of the shape (up to 16, *loss): for each input, (as many, *shape)
 
 The run itself is recorded as for any reverse sweep. All adjoints are temporary, with a row of numbers for each number
-(`temporary_adjoints.py`), whether a field has a gradient of its own or not. Where numbers go through Python, or a
-stretch of the program has a derivative of its own, adjoints go one by one.
+(`temporary_adjoints.py`), whether a field has a gradient of its own or not. Where numbers pass through Python, or a
+block has a custom derivative, adjoints are propagated one by one.
 
 Method: vector reverse mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.3.
 """
@@ -34,8 +34,8 @@ Array = np.ndarray[Any, Any]
 
 
 class SeveralRows:
-    """Sweeps through `run`, each along several directions. `events`: what they sweep through; `launches`: how the
-    gradient of each launch runs.
+    """Sweeps through `run`, each along several directions. `events`: those of the sweep; `launches`: the gradient of
+    each launch.
     """
 
     def __init__(self, run: Run, events: Sequence[Event], launches: dict[int, Arguments], directions: int) -> None:
@@ -44,7 +44,7 @@ class SeveralRows:
         self._launches = launches
         self._directions = directions
         self._adjoints = TemporaryAdjoints((), directions=directions)
-        #: all that may get adjoints on the way
+        #: all memory that may get adjoints
         self._carrying = {buffer for one in launches.values() for buffer in one.lent}
         for event in events:
             if isinstance(event, Write) and event.source is not None and event.target.dtype.kind == "f":
@@ -52,7 +52,7 @@ class SeveralRows:
 
     @classmethod
     def of(cls, run: Run, directions: int) -> SeveralRows | None:
-        """None where a sweep carries one adjoint only."""
+        """Sweeps through `run`; None where a sweep can carry only one adjoint."""
         (result,) = run.results
         if not isinstance(result, Field) or any(one.field is None for one in run.bound.inputs):
             return None
@@ -70,8 +70,8 @@ class SeveralRows:
         return cls(run, events, launches, directions)
 
     def pull_back(self, seeds: Array) -> list[Array]:
-        """The products of seeds, of the shape of the result after their number, and the Jacobian: for each input of
-        its shape after the same number. There are at most as many as directions.
+        """The products of seeds, with a leading axis of seeds before the shape of the result, and the Jacobian: for
+        each input with the same leading axis. There are at most `directions` seeds.
         """
         self._adjoints = TemporaryAdjoints(self._carrying, directions=self._directions)
         (result,) = self._run.results
@@ -89,7 +89,7 @@ class SeveralRows:
         if found is None:
             return zeros((count, *field.shape, *field.element))
         rows = np.moveaxis(numbers(found), -1, 0)[:count]
-        # Planes are handed out: the next sweep gets memory of its own.
+        # Planes are returned to the caller: the next sweep gets memory of its own.
         return rows if rows.flags.c_contiguous and heard() is None else taken_copy(rows)
 
 
@@ -117,8 +117,8 @@ class _Sweep(Sweep):
 
 
 def _along(launch: RecordedLaunch, directions: int) -> Arguments | None:
-    """A launch whose gradient carries several adjoints: of all that has one in the gradient that was recorded. None
-    where it cannot.
+    """A launch whose gradient carries several adjoints of each number that has one in the recorded gradient. None if
+    impossible.
     """
     arguments = launch.arguments
     specialisation = arguments.specialisation

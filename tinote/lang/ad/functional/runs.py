@@ -44,22 +44,22 @@ class Run(NamedTuple):
 
     @property
     def values(self) -> list[Any]:
-        """What came out."""
+        """The results."""
         return [number_or_array(one) if isinstance(one, Field) else constants((one,))[0] for one in self.results]
 
     @property
     def value(self) -> Any:
-        """What came out of a function of a single result."""
+        """The result of a function with a single result."""
         return self.values[0]
 
     @property
     def number(self) -> Any:
-        """The single number that came out."""
+        """The result as a single number."""
         (result,) = self.results
         return number_in(result) if isinstance(result, Field) else constants((result,))[0]
 
     def gradients(self, sweep: Sweep) -> list[Any]:
-        """What a sweep has left, for each input."""
+        """The results of a sweep, for each input."""
         return [one.gradient(sweep) for one in self.bound.inputs]
 
 
@@ -83,7 +83,7 @@ def recorded(
     zero: bool = False,
 ) -> Run:
     """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change. `shares`: there is one
-    sweep, and launches save what it would compute too. `zero`: the loss begins at zero.
+    sweep, and launches save values that it would recompute. `zero`: the loss begins at zero.
     """
     journal = Journal(shares=shares)
     if before is not None:
@@ -95,7 +95,7 @@ def recorded(
 
 
 def begin_along(journal: Journal, bound: Bound, directions: Sequence[Array]) -> None:
-    """A recording with tangents, which leaves duals as they were, begins with these of its inputs."""
+    """Begin a recording with these tangents of its inputs; duals are restored at its end."""
     open_recording(journal)
     journal.begins_duals = True
     journal.begin_duals([one.field.dual.buffer for one in bound.inputs if one.field is not None])
@@ -105,8 +105,8 @@ def begin_along(journal: Journal, bound: Bound, directions: Sequence[Array]) -> 
 def recorded_from(
     task: DifferentiatedFunction, bound: Bound, journal: Journal, kwargs: dict[str, Any], results: Sequence[Field] = ()
 ) -> Run:
-    """Run `f` from these inputs under a journal. `results`: where its results are, instead of what it returns or leaves
-    in the loss of `task`.
+    """Run `f` from these inputs under a journal. `results`: the fields with its results, instead of the returned value
+    or the loss of `task`.
     """
     journal.opened = task.span
     journal.is_swept = True

@@ -15,7 +15,7 @@ from tinote.lang.session.state import Recorder, session
 
 
 class SecondOrder(Journal):
-    """It launches pushforwards and sweeps with the pushforwards of their pullbacks: the tangents of gradients are left
+    """Launches pushforwards and sweeps with the pushforwards of their pullbacks: the tangents of gradients are left
     in the duals of the gradients of fields, and in those of the adjoints of numbers.
     """
 
@@ -39,7 +39,7 @@ def give_gradients_duals() -> None:
 
 
 def refuse_custom(custom: Custom, outer: Recorder) -> NoReturn:
-    """Raise for a stretch whose gradient has no known derivative, where that would be differentiated."""
+    """Raise for a block whose gradient has no known derivative, where that would be differentiated."""
     raise DifferentiationError(
         f"the gradient of '{custom.name}' cannot be differentiated",
         custom.span,
@@ -49,9 +49,7 @@ def refuse_custom(custom: Custom, outer: Recorder) -> NoReturn:
 
 
 def inner_trace(outer: Recorder) -> Trace:
-    """What the numbers of a recording inside of another one belong to: they must not come out of it in other ways than
-    as its results.
-    """
+    """The trace of the numbers of an inner recording, which may leave it only as its results."""
     trace: Trace = outer.trace
     if trace.family is None:
         trace.family = object()

@@ -1,4 +1,4 @@
-"""Directions that derivatives are taken along, as the user gives them."""
+"""Seeds: the directions of derivatives, as given by the user."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Sparse Jacobians: columns that have no row in common are computed along one direction.
+"""Sparse Jacobians by column compression: columns without a common row are computed along one direction.
 
     J = [a . . b]        colours: columns 0 and 2, column 1, column 3        J S = [a . b]
         [. c . d]        S = the sum of the columns of each colour                 [. c d]
         [. . e .]                                                                  [e . .]
 
-Which elements there are is found out by probing: a direction that is NaN in a block of columns makes NaN of each row
-that depends on one of them, whatever the slopes are and without cancelling. Blocks are divided again and again; blocks
-of different columns that have no row in common are told apart by their rows, and share directions, too.
+The sparsity pattern is found by probing: a direction that is NaN in a block of columns makes each row NaN that depends
+on one of them, for any slopes and without cancellation. Blocks are divided repeatedly; blocks of columns without a
+common row are distinguished by their rows, and share directions, too.
 
 Method: column compression; Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices", J. Inst. Maths
 Applics 13, 1974; colouring: Gebremedhin, Manne and Pothen, "What color is your Jacobian?", SIAM Review 47, 2005, in
@@ -22,16 +22,16 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-#: The Jacobian times directions of which no two have a column in common: for each column the number of the direction
-#: that has it (−1: none), and what that has there. Gives (rows, directions).
+#: A function that multiplies the Jacobian by directions without common columns: for each column the number of its
+#: direction (−1: none), and the value there. Returns (rows, directions).
 Product = Callable[[Array, Array], Array]
 
-#: Into how many parts a block of columns is divided.
+#: Number of parts into which a block of columns is divided.
 _PARTS = 4
 
 
 class Pattern(NamedTuple):
-    """The elements that a matrix has: their rows and columns, ordered by row; each once."""
+    """The nonzero elements of a matrix: their rows and columns, ordered by row; each once."""
 
     rows: Array
     columns: Array
@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
 
 
 def probe(product: Product, shape: tuple[int, int]) -> Pattern:
-    """The elements of the Jacobian that a product with directions belongs to, and perhaps some that are zero."""
+    """The sparsity pattern of a Jacobian, given its product with directions; some of its elements may be zero."""
     rows, count = shape
     size = 1
     while size < count:
@@ -52,7 +52,7 @@ def probe(product: Product, shape: tuple[int, int]) -> Pattern:
 
 
 def _divided(product: Product, blocks: Pattern, size: int, count: int) -> Pattern:
-    """The elements in terms of parts, of `size` columns each, of the blocks that they are known in terms of."""
+    """The pattern refined from blocks to their parts, of `size` columns each."""
     colour = colours(blocks)
     part = np.arange(count) // size
     own = colour[part // _PARTS]
@@ -72,7 +72,7 @@ def colours(pattern: Pattern) -> Array:
     found = np.full(width, -1)
     rows, columns = pattern.rows, pattern.columns
     priority = np.random.default_rng(0).permutation(width)
-    taken = np.zeros((height, 8), bool)  # which colours there are in a row
+    taken = np.zeros((height, 8), bool)  # the colours in each row
     while rows.size:
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         first = np.maximum.reduceat(priority[columns], starts)
@@ -102,7 +102,7 @@ def values(product: Product, pattern: Pattern) -> Array:
 def misses(product: Product, pattern: Pattern, found: Array, epsilon: float) -> int | None:
     """A row in which the Jacobian has elements that a pattern lacks, if there is any: its product with a random vector
     is not that of the elements `found`. `epsilon`: of the numbers that it is computed in. An element that is smaller
-    than half of their digits, beside its row, goes unnoticed.
+    than half of their digits, relative to its row, is not detected.
     """
     vector = np.random.default_rng().uniform(1, 2, pattern.shape[1])
     terms = found * vector[pattern.columns]

@@ -1,10 +1,9 @@
-"""Whether the second derivatives are symmetric that a reverse sweep around an inner gradient takes to be so.
+"""Checks the symmetry of second derivatives that a reverse sweep around an inner gradient assumes.
 
 Reverse mode gives the derivative of w · g, for a gradient g and weights w, as the tangent of the gradient along w
-(`nested.py`). Where functions have gradients of their own, these may be others than the derivatives of what they
-compute, and the matrix of second derivatives need not be symmetric. So a random direction u of all that g depends on is
-tried: the tangent of g along u, times w, is what the sweep finds, times u. For random u that says how far what it
-finds is from right.
+(`nested.py`). Custom gradients may differ from the derivatives of their functions, and then the matrix of second
+derivatives need not be symmetric. So a random direction u of all dependencies of g is tested: the tangent of g along u,
+times w, must equal the sweep's result times u. For random u the difference measures the error of that result.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
 
-#: How far the two may be apart, of the length of what the sweep finds: custom gradients may come of solvers.
+#: Tolerance of the comparison, relative to the norm of the sweep's result: custom gradients may come from solvers.
 _TOLERANCE = 1e-3
 
 
@@ -43,7 +42,7 @@ _in_kernels: WeakKeyDictionary[Specialisation, tuple[CustomCall, ...]] = WeakKey
 
 
 def custom_calls(events: Iterable[Event]) -> list[CustomCall]:
-    """Those of the user's, by Python and in kernels."""
+    """The user's custom calls, in Python and in kernels."""
     found: list[CustomCall] = []
     for event in events:
         if isinstance(event, Custom) and event.is_function:
@@ -75,13 +74,13 @@ def have_gradients(buffers: Iterable[Buffer]) -> list[Buffer]:
 
 
 def tangents_of_gradients(buffers: Iterable[Buffer]) -> list[Any]:
-    """What the duals of the gradients of these fields hold."""
+    """The contents of the duals of the gradients of these fields."""
     gradients = [buffer.adjoint for buffer in buffers]
     return [np.array(numbers(one.tangent)) for one in gradients if one is not None and one.tangent is not None]
 
 
 def is_to_be_tried(customs: Sequence[CustomCall], weights: Iterable[Array]) -> bool:
-    """Whether there are such calls, and anything comes back."""
+    """Whether there are such calls, and any adjoint is propagated to them."""
     if customs and (listener := heard()) is not None:
         listener.taking("the trial whether second derivatives are symmetric")
     return bool(customs) and any(one.any() for one in weights)
@@ -89,7 +88,7 @@ def is_to_be_tried(customs: Sequence[CustomCall], weights: Iterable[Array]) -> b
 
 class Symmetry:
     """The trial of one direction u, for a gradient with the `weights` w. `customs`: the calls of functions with a
-    custom gradient that make it necessary; `found`: what the sweep along w finds, for each part of u.
+    custom gradient that make it necessary; `found`: the results of the sweep along w, for each part of u.
     """
 
     def __init__(self, customs: Sequence[CustomCall], weights: Sequence[Array]) -> None:

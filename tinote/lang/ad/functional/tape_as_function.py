@@ -1,4 +1,4 @@
-"""A tape inside of a recording that is differentiated itself.
+"""A tape inside a recording that is differentiated itself.
 
     with ti.ad.Tape(total):
         with ti.ad.Tape(cost):
@@ -7,14 +7,14 @@
             push()                      # reads it
         measure()                       # reads the gradient of the cost
 
-Two derivatives are taken of the gradients that the inner tape computes. What it has recorded is a function then, whose
-derivative is that of `ti.ad.grad` in any recording (`nesting.py`). So at the end of the block memory is again what it
-was at the start, that function runs in the recording around it, and what it gives is written to the gradients of
-fields: they are values there, with tangents and adjoints of their own.
+Two derivatives are taken of the gradients that the inner tape computes. Its recorded events are treated as a function,
+whose derivative is that of `ti.ad.grad` in any recording (`nesting.py`). So at the end of the block memory is restored
+to its start, that function runs in the outer recording, and its results are written to the gradients of fields: they
+are values there, with tangents and adjoints of their own.
 
-Derivatives of several levels share memory and never meet. Before the sweep of a recording begins, gradients are again
-what they were before the first block inside of it (`Journal.companions_before`). Where the duals of fields hold the
-tangents of the recording around, those that are values lie elsewhere (`Journal.duals_apart`).
+Derivatives of several levels share memory, but not at the same time. Before the sweep of a recording begins, gradients
+are restored to their contents from before its first inner block (`Journal.companions_before`). Where the duals of
+fields hold the tangents of the outer recording, those that are values are stored elsewhere (`Journal.duals_apart`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tinote.source import Span
 
 
 class _InnerTape(Inner):
-    """The derivative of what a tape has recorded, which takes these numbers from outside."""
+    """The derivative of a tape's recorded events, which take these numbers from outside."""
 
     def __init__(self, task: DifferentiatedFunction, numbers: tuple[Traced, ...], span: Span) -> None:
         super().__init__(task, numbers, {})
@@ -55,7 +55,7 @@ class _InnerTape(Inner):
 
 
 class TapeAsFunction:
-    """What a `tape`, opened at `span`, is to the recording `outer`, or to the block of pushforwards."""
+    """The representation of a `tape`, opened at `span`, in the recording `outer` or in a block of pushforwards."""
 
     def __init__(self, tape: Journal, outer: Journal | PushedMode, loss: Field, span: Span, *, clears: bool) -> None:
         refuse_capture("the tape inside of two other derivatives")
@@ -79,13 +79,13 @@ class TapeAsFunction:
         keep_gradients_apart(self._outer)
 
     def start(self) -> None:
-        """The tape records from now on."""
+        """Begin the tape's recording."""
         self._tape.will_run_again()
         self._launches = session.launches
         self._effects.begin()
 
     def stop(self) -> None:
-        """It does not any more, if it did."""
+        """End the tape's recording, if it has begun."""
         self._effects.end()
 
     def refuse(self, custom: Custom) -> NoReturn:
@@ -97,7 +97,7 @@ class TapeAsFunction:
         )
 
     def leave(self) -> None:
-        """It ends: its gradients are computed."""
+        """End the tape and compute its gradients."""
         tape, outer = self._tape, self._outer
         changed = tape.changed_gradients() - {self._loss.grad.buffer}
         known = [f for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not is_companion(f)]
@@ -114,8 +114,8 @@ class TapeAsFunction:
                 leave_value(outer, field.grad.buffer, 0.0)
 
     def _gradients(self, fields: list[Field]) -> list[Any]:
-        """Those by these fields of what was recorded as a function, also of the numbers that it takes from outside, in
-        the recording around.
+        """The gradients by these fields of the recorded function, and by its numbers from outside, in the outer
+        recording.
         """
         tape, outer = self._tape, self._outer
         self._effects.read_by_python(tape)

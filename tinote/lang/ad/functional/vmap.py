@@ -1,9 +1,9 @@
-"""Batches: a function of one world, run for many worlds.
+"""Batching: `vmap` runs a function for a batch of independent copies.
 
     energies, gradients = ti.ad.vmap(ti.ad.value_and_grad(energy))(np.random.rand(1000, 16))
 
-The function is captured (`lang/capture/`): what one world does becomes a program, which then runs natively for a world
-after the other on each thread.
+The function is captured (`lang/capture/`): one copy becomes a program, which each thread then runs natively for one
+copy after another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
 
-#: How many programs one batched function keeps: one for each combination of shapes and types.
+#: Greatest number of programs of one batched function: one for each combination of shapes and types.
 _MOST_PROGRAMS = 16
 
 
@@ -101,8 +101,8 @@ def vmap(
 
 
 class _Leaf(NamedTuple):
-    """A number, an array, or anything else among the arguments. `values`: of all worlds, the axis of worlds first, or
-    what they share.
+    """A number, an array, or anything else among the arguments. `values`: of all copies, with a leading batch axis, or
+    shared by all.
     """
 
     values: Any
@@ -110,25 +110,25 @@ class _Leaf(NamedTuple):
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array in each world."""
+        """Whether it is an array in each copy."""
         return isinstance(self.values, np.ndarray) and self.values.ndim > self.differs
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number in each world."""
+        """Whether it is a number in each copy."""
         return isinstance(self.values, bool | int | float) or (
             isinstance(self.values, np.ndarray) and not self.is_array
         )
 
     def of(self, world: int) -> Any:
-        """What one world has."""
+        """The value of one copy."""
         if not self.differs:
             return self.values
         found = self.values[world]
         return found.item() if isinstance(found, np.generic) else found
 
     def kind(self) -> Any:
-        """What a program depends on."""
+        """The properties that a program depends on."""
         if isinstance(self.values, np.ndarray):
             return self.differs, self.values.shape[self.differs :], self.values.dtype.str
         return type(self.values) if self.is_number else id(self.values)
@@ -206,7 +206,7 @@ class _Batched:
         return self._placed(known[0].run(count, numbers, arrays))
 
     def _program(self, shape: Any, leaves: Sequence[_Leaf], span: Span) -> tuple[Worlds, list[Any]]:
-        """The function as a program, captured for the first world, and what it holds on to."""
+        """The function as a program, captured for the first copy, with the objects that it keeps alive."""
         first = [leaf.of(0) for leaf in leaves]
         given = [_own(one) if isinstance(one, np.ndarray) else one for one in first]
         arrays = [one for one in given if isinstance(one, CapturedArray)]
@@ -226,7 +226,7 @@ class _Batched:
         return Worlds(program, numbers, list(zip(arrays, differ, strict=True)), span), given
 
     def _world(self, shape: Any, values: Sequence[Any]) -> Any:
-        """One world."""
+        """Run one copy."""
         own, args, kwargs = _filled(shape, iter(values))
         for field, value in zip(self._fields, own, strict=True):
             if isinstance(value, np.ndarray):
@@ -241,13 +241,13 @@ class _Batched:
         return left if returned is None else (returned, left)
 
     def _loop(self, shape: Any, leaves: Sequence[_Leaf], count: int, span: Span) -> Any:
-        """The same, a world after the other in Python."""
-        found, is_captured = [], heard() is not None  # which refuses to write to arrays of others
+        """The same, one copy after another in Python."""
+        found, is_captured = [], heard() is not None  # which refuses to write to external arrays
         with State(arrays=not is_captured) as before, CompanionsBefore() as companions:
             companions.keep({**own_gradients(), **own_duals()})
             try:
                 for world in range(count):
-                    # What a world writes to its arguments is its own.
+                    # Each copy has its own arguments to write to.
                     values = [leaf.of(world) for leaf in leaves]
                     owned = [one.copy() if isinstance(one, np.ndarray) else one for one in values]
                     try:
@@ -266,7 +266,7 @@ class _Batched:
         return _stacked(found)
 
     def _placed(self, found: Any) -> Any:
-        """With the axis of worlds where it is wanted."""
+        """The result with the batch axis at the requested position."""
         axes = self._out_axes
         if axes == 0:
             return found
@@ -383,7 +383,7 @@ def _check_shape(field: Field, value: Any) -> None:
 
 
 def _count(leaves: Sequence[_Leaf], span: Span) -> int:
-    """How many worlds there are. Raises `DifferentiationError`."""
+    """The size of the batch. Raises `DifferentiationError`."""
     counts = sorted({len(leaf.values) for leaf in leaves if leaf.differs})
     if not counts:
         raise DifferentiationError("no argument of ti.ad.vmap has a batch axis", span)
@@ -395,7 +395,7 @@ def _count(leaves: Sequence[_Leaf], span: Span) -> int:
 
 
 def _filled(shape: Any, values: Iterator[Any]) -> Any:
-    """A value again, with these leaves."""
+    """A value rebuilt with these leaves."""
     kind, parts = shape
     if kind == "leaf":
         return next(values)
@@ -413,7 +413,7 @@ def _own(array: Array) -> CapturedArray:
 
 
 def _words(values: Any) -> Array:
-    """Numbers as lanes get them, 8 bytes each."""
+    """Numbers in the form for lanes, 8 bytes each."""
     array = np.asarray(values)
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise CaptureError("a batch has integers of 64 bits with a sign", caller())
@@ -429,7 +429,7 @@ def _each_array(found: Any, act: Callable[[Array], Array]) -> Any:
 
 
 def _stacked(found: Sequence[Any]) -> Any:
-    """What the worlds have returned, with a leading axis of worlds."""
+    """The results of all copies, with a leading batch axis."""
     first = found[0]
     if isinstance(first, dict):
         return {key: _stacked([one[key] for one in found]) for key in first}
