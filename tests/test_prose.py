@@ -1,7 +1,7 @@
 """The words of what users read: the field's terms in plain English. Words that were retired stay retired.
 
-Public texts have no exceptions: Markdown, notebooks, the command's help, messages, docstrings of public names. First
-sentences of the other docstrings have exceptions by folder, which may only become fewer.
+They are Markdown, notebooks, the command's help, messages, docstrings of public names, and first sentences of all other
+docstrings. There are no exceptions.
 """
 
 from __future__ import annotations
@@ -52,10 +52,6 @@ RENAMED = {
     "flatten_branches": "if_convert",
     "premises": "guards",
     "rearrange": "reassociate",
-}
-
-#: Where first sentences of internal docstrings still have retired words.
-NOT_YET = {
 }
 
 
@@ -198,9 +194,7 @@ def test_docstrings_of_public_names_have_no_retired_words() -> None:
 
 
 def test_first_sentences_have_no_retired_words() -> None:
-    texts = {name: list(first_sentences(module)) for name, module in SOURCES.items()}
-    done = {name: some for name, some in texts.items() if not name.startswith(tuple(NOT_YET))}
-    check((f"{name}:{line}", one) for name, some in done.items() for line, one in some)
+    check((f"{name}:{line}", one) for name, module in SOURCES.items() for line, one in first_sentences(module))
 
 
 def test_retired_names_are_neither_defined_nor_mentioned() -> None:
@@ -211,10 +205,3 @@ def test_retired_names_are_neither_defined_nor_mentioned() -> None:
         named.setdefault(name, set()).update(re.findall(r"`(\w+)`", text))
     found = [f"{place}: {word}" for place, words in named.items() for word in words & RENAMED.keys()]
     assert not found, f"write {RENAMED}: {found}"
-
-
-@pytest.mark.parametrize("place", sorted(NOT_YET))
-def test_exceptions_are_still_needed(place: str) -> None:
-    """A folder whose sentences were all rewritten leaves the list."""
-    sentences = [text for name, one in SOURCES.items() if name.startswith(place) for _, text in first_sentences(one)]
-    assert any(map(retired, sentences))
