@@ -1,5 +1,5 @@
-"""What this package is called on an index, and other distributions that put files into its folder: on the public index
-the name `tinote` is another project's, and pip lets one overwrite the other's files.
+"""The distribution's name on an index, and other distributions with files in the package's folder: on the public index
+the name `tinote` belongs to another project, and pip lets one overwrite the files of the other.
 """
 
 from __future__ import annotations

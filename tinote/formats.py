@@ -1,4 +1,4 @@
-"""How numbers are shown: in Python's formats, and in what the dialect takes over from C.
+"""Formats of numbers: those of Python, and those that the dialect takes over from C.
 
 f"{n:i}"  f"{n:u}"      as `d`
 f"{n:.4d}"              at least four digits: 0042, -0042

@@ -1,4 +1,5 @@
-"""Remarks: what a step of the compiler did to a place in the source, or why it did nothing, said where it is decided.
+"""Optimisation remarks: what a step of the compiler did at a place in the source, or why it did nothing, recorded where
+it is decided.
 
 Passes report them to the function that the pipeline hands them (`Context.remarks`), and LLVM's vectorisers speak in the
 same form (`jit.remarks`). Compiled code keeps none: `kernel.loops()`, `kernel.tasks()`, `kernel.grad_cost()` and the

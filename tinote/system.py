@@ -1,4 +1,4 @@
-"""What an operating system has under a name of its own, or not at all."""
+"""Differences between operating systems: functions with other names, or missing ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which variables are active: floats that depend, through differentiable operations, on a buffer that has a gradient,
-or on an argument where these are asked for.
+"""Activity analysis: which floats depend, through differentiable operations, on a buffer with a gradient, or on an
+argument if those are requested.
 
 Only these get an adjoint. Computed as a fixed point, because a loop's carried value may start constant, and a temporary
 becomes active once an active value is stored into it.

@@ -1,4 +1,4 @@
-"""What derivative rules compute with in kernels: an arithmetic that writes operations."""
+"""Arithmetic that emits operations, with which derivative rules compute in kernels."""
 
 from __future__ import annotations
 

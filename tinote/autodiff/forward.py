@@ -1,4 +1,4 @@
-"""Forward mode: a function that computes tangents beside its values.
+"""Forward mode: a function that computes tangents along with its values.
 
     for parallel %i in 0..8:                 for parallel %i in 0..8:
       %x = load @x[%i]                         %x = load @x[%i]

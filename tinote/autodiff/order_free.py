@@ -1,4 +1,4 @@
-"""Reverse loops whose iterations may run in any order: they only add, and what they read they leave alone.
+"""Reverse loops whose iterations may run in any order: they only add, and do not change memory that they read.
 
     for reverse %j in 0..%n carrying %d = %g, %s = 0.0:
       %c = mul %d, %v

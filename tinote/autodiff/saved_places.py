@@ -1,4 +1,4 @@
-"""Where a launch saves values for its gradient: of each, one place in memory for every iteration of the loops around.
+"""Memory for values that a launch saves for its gradient: one element for every iteration of the enclosing loops.
 
     for parallel %i in %lo..%hi:
       %v = …

@@ -1,5 +1,5 @@
 """The `tinote` command: the tutorials in JupyterLab, a notebook without a browser, a notebook as a page that runs, a
-kernel's stages as a page, what is kept on the machine's disk, what the machine has, and the benchmarks.
+kernel's stages as a page, the disk cache, diagnostics of the machine, and the benchmarks.
 
 A command's module is loaded when it is called: those that open notebooks take seconds, and `--help` must not.
 """

@@ -1,4 +1,4 @@
-"""`tinote cache`: the machine code that is kept on disk."""
+"""`tinote cache`: the disk cache of machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tinote doctor`: what kernels will run on, and what will show them."""
+"""`tinote doctor`: diagnostics of the targets for kernels and of the front ends for views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A notebook as one HTML file that asks no other host for anything: nbconvert's exporter `tinote_html`.
+"""A notebook as one HTML file that works offline: nbconvert's exporter `tinote_html`.
 
     jupyter nbconvert --to tinote_html notebook.ipynb
 

@@ -1,4 +1,4 @@
-"""What the command's exit status says, and how it tells why."""
+"""The command's exit status, and its error messages."""
 
 from __future__ import annotations
 

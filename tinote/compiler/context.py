@@ -1,4 +1,4 @@
-"""What the steps of the pipeline share while a function passes through them."""
+"""State that the steps of the pipeline share while they process a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be compiled of a kernel, and the types that a session's options give to literals."""
+"""Requests: the versions of a kernel that can be compiled, and the default types of literals in a session."""
 
 from __future__ import annotations
 

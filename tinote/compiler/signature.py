@@ -1,4 +1,4 @@
-"""The signature of a kernel: what its parameters stand for when it is lowered, and what `lower` gives back."""
+"""The signature of a kernel: the values of its parameters when it is lowered, and the result of `lower`."""
 
 from __future__ import annotations
 

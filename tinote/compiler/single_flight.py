@@ -1,4 +1,4 @@
-"""Single flight: what several threads need at once is made by one of them, and the others wait for it."""
+"""Single flight: of several threads that need the same result at once, one computes it, and the others wait."""
 
 from __future__ import annotations
 

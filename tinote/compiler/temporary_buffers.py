@@ -1,4 +1,4 @@
-"""Buffers that stand for those of a kernel while a derivative is computed."""
+"""Temporary buffers that replace those of a kernel while a derivative is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees while a compilation takes long: the kernel, the step that it is in, and for how long.
+"""Progress of long compilations: the kernel, the current step, and the time so far.
 
 Nothing is shown in the first second, and nothing is left when it is over. A call may compile in several parts, one
 right after the other: they are one wait. A terminal gets one line on its standard error, which is then erased; a

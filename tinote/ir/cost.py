@@ -1,4 +1,4 @@
-"""What operations cost on the targets, roughly, and what several passes assume of costs.
+"""The cost model: approximate costs of operations on the targets, and assumptions that several passes share.
 
 The unit is the time of an addition: about 0.4 ns. What a primitive costs is in its row of `primitives.py`. How much
 code there is, which is what a compiler's own time depends on, is another matter: `length_of`.

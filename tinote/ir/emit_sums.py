@@ -1,4 +1,4 @@
-"""Sums of the access analysis as operations: in i64, before a loop, where what they stand for may not be in scope."""
+"""Sums of the access analysis as operations: in i64, before a loop, where some variables may not be in scope."""
 
 from __future__ import annotations
 

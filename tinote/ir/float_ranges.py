@@ -1,5 +1,5 @@
-"""Between which numbers a float lies, as far as it shows from the operations that make it and leave a number as it is
-or round it once: clamping, choosing, rounding to integers, and conversions.
+"""Interval analysis of floats, through operations that leave a number unchanged or round it once: clamping, selection,
+rounding to integers, and conversions.
 
     %a: f32 = max %x, 0.0f32         0 or more, and no NaN, whatever %x is
     %b: f32 = min %a, 127.0f32       from 0 to 127

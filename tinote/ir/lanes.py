@@ -1,4 +1,4 @@
-"""What only loops in lanes do: several iterations of a parallel loop at once, one in each lane of a vector register.
+"""Operations of vectorised loops: several iterations of a parallel loop at once, one in each lane of a vector register.
 
     op  = MaskedLoad   v = buffer[a] where mask             a scalar offset: consecutive elements; lanes: each its own
         | MaskedStore  buffer[a] where mask = a

@@ -1,5 +1,5 @@
-"""Numbers that a launch determines, as expressions that outlive the IR: what its arguments, the lengths of its arrays
-and memory before it say about loop bounds and indices.
+"""Launch-time values as expressions that outlive the IR: loop bounds and indices in terms of a launch's arguments,
+array lengths and the memory before it.
 
     %s: i32 = sub %t, 1i32                nodes: 0 argument 0 (%t), 1 constant 1, 2 sub of 0 and 1
     for parallel %i: i32 in 1i32 .. %n:          3 argument 1 (%n), 4 iterations from 1 up to 3

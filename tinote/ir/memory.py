@@ -1,4 +1,4 @@
-"""What the interpreter needs of memory, and the simplest thing that has it."""
+"""The interpreter's interface to memory, and its simplest implementation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is known of a primitive, in one record: its types, meaning and derivative, and the facts that passes, back ends,
-numbers in Python and tests ask for.
+"""The record of a primitive: its types, meaning and derivative, and the facts that passes, back ends, numbers in Python
+and tests use.
 
 A back end adds its code in a table of its own, which `primitives.require_all` refuses while a primitive is missing in
 it.

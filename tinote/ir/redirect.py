@@ -1,4 +1,4 @@
-"""A function with other buffers in place of some: with a temporary, or with a twin that has temporary companions.
+"""Buffer substitution in a function: by a temporary, or by a counterpart with temporary companions.
 
     %a = load @x[%i]        @x with @x.grad              %a = load @x[%i]
     store @y[%i], %a        @y                    ->     store @y+[%i], %a        @y+ with @y.grad

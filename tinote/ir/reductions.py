@@ -1,4 +1,4 @@
-"""Which updates a workgroup of a GPU can put together before it does one for all its invocations."""
+"""Reducible updates: those that a GPU's workgroup can combine into one for all its invocations."""
 
 from __future__ import annotations
 

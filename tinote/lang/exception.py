@@ -1,4 +1,4 @@
-"""The names under which existing programs catch errors: `ti.TaichiTypeError` and its kin."""
+"""The names under which existing programs catch errors: `ti.TaichiTypeError` and related classes."""
 
 from tinote.errors import CompilationError as TaichiCompilationError
 from tinote.errors import KernelArgumentError as TaichiRuntimeTypeError

@@ -1,4 +1,4 @@
-"""`ti.lang.impl`: what declares fields, and what is settled at compile time."""
+"""`ti.lang.impl`: declarations of fields, and compile-time functions."""
 
 from tinote.lang.data.declarations import field
 from tinote.lang.data.ndarrays import ndarray

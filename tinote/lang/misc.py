@@ -1,4 +1,4 @@
-"""Questions that programs ask about the session: `ti.cfg`, `ti.is_arch_supported`, and their kin."""
+"""Questions that programs ask about the session: `ti.cfg`, `ti.is_arch_supported`, and related functions."""
 
 from __future__ import annotations
 

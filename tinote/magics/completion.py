@@ -1,4 +1,4 @@
-"""What the Tab key offers on the line of a magic: its options, and for `%explore` the kernels that there are."""
+"""Tab completion on the line of a magic: its options, and for `%explore` the kernels."""
 
 from __future__ import annotations
 

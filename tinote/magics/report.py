@@ -1,4 +1,4 @@
-"""What `%%kernel --time` and `--grad` print."""
+"""The output of `%%kernel --time` and `--grad`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program means, in plain Python: the oracle that targets and transformations are compared with.
+"""The interpreter of programs in plain Python: the oracle for targets and transformations.
 
 Memory is bytes, a block each. What is not the program's own business is asked for: `launch` runs a code, `seed` gives
 the next seed of the session.

@@ -1,4 +1,4 @@
-"""Takes numbers out of a program without choices that nothing needs, with the launches that do nothing but give them.
+"""Dead code elimination of scalar registers in straight-line programs, with the launches that only compute them.
 
 A derivative inside of another one computes values and derivatives of which the one around it uses a few. What is left
 out cannot fail, and what takes its place has the same bits.

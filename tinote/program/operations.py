@@ -1,4 +1,4 @@
-"""The operations of a program: what happens to blocks of memory, and to numbers, between Python and kernels.
+"""The operations of a program on blocks of memory and on scalar registers, between Python and kernels.
 
     Launch         a kernel's machine code, with the blocks that its addresses point into and its arguments
     Clear, Copy, Fill    elements of a block become zero, those of another view, or a number

@@ -1,4 +1,4 @@
-"""A program: blocks of memory, codes of kernels, and what is done with them, as a tree of paths.
+"""A program: blocks of memory, codes of kernels, and the operations on them, as a tree of control-flow paths.
 
 A path is a list of operations without a choice. It ends with an `End`, or with a choice by a register, which two
 further paths follow; where not both sides have been met yet, one of them is missing.

@@ -1,4 +1,4 @@
-"""What an operation of a recording does, asked in one way: to the numbers that Python has, and to memory.
+"""The common interface to the effects of recorded operations, on numbers in Python and on memory.
 
 Recordings keep what they need of each operation besides, so that it can be done again or differentiated; whoever only
 follows values through them, forwards or backwards, asks for this.

@@ -1,4 +1,4 @@
-"""Lets a program run launches again in place of saving what they have written.
+"""Rematerialisation: lets a program run launches again instead of saving their results.
 
     slope(k, y)                         slope(k, y)
     old = copy y                        old = copy y

@@ -1,4 +1,4 @@
-"""Takes out of a program without choices what changes nothing.
+"""Removes no-op steps from straight-line programs.
 
     saved = copy x              saved = copy x
     clear x               →     k(y)                →     k(y)

@@ -1,1 +1,1 @@
-"""What runs: memory, just-in-time linking, threads, launches and their faults. Knows nothing of the IR."""
+"""The run time: memory, just-in-time linking, threads, launches and their faults. It does not depend on the IR."""

@@ -1,4 +1,4 @@
-"""Keys by what they are keys of."""
+"""Digests: keys computed from contents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""GPUs, by way of the `wgpu` library (extra `tinote-lang[gpu]`): which there are, memory on one of them, and launches
-of compute shaders.
+"""GPUs through the `wgpu` library (extra `tinote-lang[gpu]`): available devices, memory, and launches of compute
+shaders.
 
     device = open_device(software=False)      # raises `NoDevice` with the reason
     memory = ResidentMemory(device, nbytes)   # bytes there, with a mirror here

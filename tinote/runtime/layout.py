@@ -1,4 +1,4 @@
-"""Where everything lies in a launch block, in the thread pool and in a print ring.
+"""Memory layout of launch blocks, the thread pool and print rings.
 
 The numbers are those of the runtime's C structures; generated code and Python use them by these names. All are byte
 offsets unless they say otherwise. A block pointer points just past a private header, so that offsets of generated code

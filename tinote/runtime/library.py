@@ -1,4 +1,4 @@
-"""Functions that machine code calls and that are made once for all kernels: `jit.py` compiles what a kernel asks for by
+"""Library functions for machine code, compiled once for all kernels: `jit.py` compiles what a kernel asks for by
 name, keeps it in the process and on disk.
 
 A kernel's text declares such a function; what defines it stands here under its name, from when the first text that

@@ -1,4 +1,4 @@
-"""What each of LLVM's own passes does to a module.
+"""Runs LLVM's own passes on a module one by one.
 
     for ran in passes(text, level=3):
         print(ran.name, ran.unit, ran.changed)        # LICM  loop %body in function task_0  True

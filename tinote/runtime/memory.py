@@ -1,5 +1,5 @@
 """Blocks of memory that kernels read and write: zeroed, aligned to 64 bytes, alive while anything refers to them; and
-copies of whole blocks, by which they get back what they held.
+copies of whole blocks, to restore their contents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whose launches these are: a thread's, an asyncio task's, or those of a live view that runs beside the cells.
+"""The owner of launches: a thread, an asyncio task, or a live view that runs between cells.
 
 What one owner has computed, another must not wipe. What the main thread does outside of tasks is the session's, and so
 is what nobody is known to have computed.

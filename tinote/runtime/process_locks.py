@@ -1,4 +1,4 @@
-"""Locks between processes: of several that are about to make the same entry of a store, one makes it, the others wait.
+"""Locks between processes: if several need the same missing entry of a store, one makes it and the others wait.
 
     with process_lock(store.folder, key):
         data = store.get(key)       # another process may have made it meanwhile

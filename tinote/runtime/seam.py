@@ -1,4 +1,4 @@
-"""The seam where a program meets memory, and who listens there.
+"""Hooks for accesses of a program to memory, and their listeners.
 
 Recorders (`lang/session/state.py`) decide what a launch or a write means while derivatives are recorded. What then
 happens to memory happens here, whoever asked for it: launches of kernels and of their gradients, clears, copies, what a

@@ -1,4 +1,4 @@
-"""Sites: what generated code says by a number, and how it becomes a located error or a printed line.
+"""Sites: generated code reports faults and prints by number, which become located errors and printed lines.
 
 A kernel that finds a fault, or prints, passes a site number and a few 64-bit words; the site knows the place, the
 words' meaning and the text. Words are bit patterns: integers extended to 64 bits (unsigned ones with zeros), f64 as it

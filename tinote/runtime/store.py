@@ -1,4 +1,4 @@
-"""Files that outlive the process: compiled code, found again by what it was compiled from.
+"""Files that outlive the process: compiled code, by the digest of its source text.
 
     store = open_store()
     data = store.get(key)              # None: not there, or not to be trusted

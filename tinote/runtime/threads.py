@@ -1,4 +1,4 @@
-"""The process's native side: the launch entry and the pool of worker threads, as Python sees them.
+"""Python's interface to the native runtime: the launch entry and the pool of worker threads.
 
 The native runtime (`native/`) is linked once per process and never unloaded; its pool lives as long as the process.
 Workers start at the first parallel loop that needs them.

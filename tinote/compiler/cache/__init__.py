@@ -1,1 +1,1 @@
-"""What earlier processes compiled: how it is looked up, described by value, and written."""
+"""The disk cache of compiled code: lookup, description by value, and storage."""

@@ -1,4 +1,4 @@
-"""What earlier processes have left of one kernel on disk, and what this one leaves to later ones."""
+"""The disk cache of one kernel: entries of earlier processes, and those that this one adds."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Compiled code bound to memory, and what a launch needs to know of it."""
+"""Compiled code bound to memory, and its metadata for launches."""

@@ -1,4 +1,4 @@
-"""What a launch must know of what the passes found out, in terms of memory and spans instead of operations."""
+"""Results of the passes that launches need, in terms of memory and spans instead of operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel as WGSL bound to memory: the backend for GPUs beside machine code (`native.py`).
+"""A kernel as WGSL bound to memory: the launch backend for GPUs.
 
 Fields live on the device (`tinote.runtime.resident`): they are copied when the host has written them, and back when it
 asks for them. Arrays of the caller's are copied in before a launch and back after it. A launch that gives something,

@@ -1,4 +1,4 @@
-"""What a launch must know of memory, where a request adds something to what the kernel itself does.
+"""Facts about memory for launches of requests that add effects to those of the kernel itself.
 
 It outlives the process, as `metadata.py` does, and stands apart: a process that finds a kernel on disk and takes no
 derivative of it does without.

@@ -1,4 +1,4 @@
-"""What a launch must know of machine code, and a caller of a kernel.
+"""Metadata of machine code for launches and for callers of a kernel.
 
 All of it is plain enough to outlive the process: `cache/codec.py` writes what the annotations say. They are types here,
 not text, because a process that finds machine code on disk needs them at once.

@@ -1,4 +1,4 @@
-"""Machine code and how it is launched: binaries by what they were made from, and a binary bound to memory."""
+"""Launches of machine code: binaries by their source text, and a binary bound to memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel as plain Python bound to memory: the other backend beside machine code (`native.py`).
+"""A kernel as plain Python bound to memory: the launch backend of `ti.python`.
 
 `ti.init(arch=ti.python)` runs kernels this way. The function is compiled under the user's file or cell name, with the
 user's own globals, and launched on the same memory that machine code uses; faults, prints, interrupts and `stop()` are

@@ -1,4 +1,4 @@
-"""What Python's functions say: each question about their text and their code has its answer here, and nowhere else.
+"""Analysis of Python functions: every query about their source and their code is answered here, and only here.
 
 ==================  ===================================================================================================
 `definitions.py`    which text and which syntax tree a function has, and whether Python still runs that

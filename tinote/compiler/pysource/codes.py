@@ -1,5 +1,5 @@
-"""What code objects say of themselves: the code within them, the names that they look up, what they import, where they
-are defined, and the cells of the functions that have them.
+"""Queries about code objects: nested code, names that they look up, imports, the place of definition, and the cells of
+their functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a call does besides giving a value for its arguments, as far as that is known: the one table of it.
+"""The table of side effects: known effects of calls besides returning a value.
 
     effect_of(math.sin)           Effect.NONE         time.perf_counter     Effect.CLOCK
     effect_of(random.random)      Effect.DRAWS        [].append             Effect.UNKNOWN, and it is in `CHANGING`

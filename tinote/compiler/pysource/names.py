@@ -1,5 +1,5 @@
-"""What a name or an attribute in a function stands for. It is found as Python finds it, but no code of the user's runs
-to find it out: what such code would compute is not known.
+"""Static name resolution: the object that a name or an attribute in a function refers to. Lookup follows Python's
+rules, but runs no user code; values that such code would compute are unknown.
 """
 
 from __future__ import annotations

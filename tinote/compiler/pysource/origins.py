@@ -1,4 +1,4 @@
-"""Whose a module is: this package's, a library's, or the user's own, whose source is read."""
+"""The origin of a module: this package, a library, or user code, whose source is read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Bars for what takes long: text on the standard error if that is a terminal, unless a front end has said what to draw
-them with.
-"""
+"""Progress bars: text on the standard error if that is a terminal, unless a front end has set another way to draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom VJPs, and stretches of a program without a gradient.
+"""Custom VJPs, and blocks of a program without a gradient.
 
     @ti.ad.grad_replaced
     def forward(scale):

@@ -1,4 +1,4 @@
-"""`ti.ad.sweep_report`: what a reverse sweep does launch by launch, and the norms of the adjoints on its way.
+"""`ti.ad.sweep_report`: a reverse sweep launch by launch, with the norms of its adjoints.
 
     with ti.ad.Tape(loss, keep=True) as tape:
         for t in range(100):

@@ -1,1 +1,1 @@
-"""What holds numbers: fields, arrays, layouts, vectors, matrices, structs, and their types."""
+"""Data: fields, arrays, layouts, vectors, matrices, structs, and their types."""

@@ -1,4 +1,4 @@
-"""What a field is called: the variable that it was first assigned to."""
+"""The name of a field: that of the variable to which it was first assigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes fields: `field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`,
+"""Declarations of fields: `field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`,
 `Matrix.field(2, 2, ti.f32, shape=n)`.
 """
 

@@ -1,4 +1,4 @@
-"""Traced numbers: Python's floats while derivatives are recorded. They remember where they came from.
+"""Traced numbers: Python floats under a recording of derivatives, which remember how they were computed.
 
     with ti.ad.Tape(loss):
         e = energy()            # what a kernel returns, and elements that are read, are traced numbers

@@ -1,1 +1,1 @@
-"""What runs: kernels, device functions, their arguments and instances."""
+"""Kernels, device functions, their arguments and instances."""

@@ -1,4 +1,4 @@
-"""What a launch does to memory, with the arrays that it was launched with in place of the parameters.
+"""The memory effects of a launch, with its arrays in place of the parameters.
 
 To the compiler an array argument is the same buffer in every launch. Recorders follow memory from one launch to the
 next, so they ask here: a field or ndarray is known by its own buffer, and memory that others manage (NumPy's) by an

@@ -1,4 +1,4 @@
-"""From the arguments of a call to what selects an instance and what is launched.
+"""Argument binding: from the arguments of a call to the key of an instance and the values of a launch.
 
 For each kernel a function of its own is made, with the kernel's parameters, so that Python itself matches arguments,
 keywords and defaults. For `def k(f: ti.template(), a: ti.types.ndarray(), v: vec3, n: ti.i32 = 1)` it reads:

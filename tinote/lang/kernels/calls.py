@@ -1,4 +1,4 @@
-"""`ti.real_func`, and `ti.pyfunc`, `ti.ref`, `ti.sync`: names of the dialect that ask for what holds here anyway."""
+"""`ti.real_func`, and `ti.pyfunc`, `ti.ref`, `ti.sync`: names of the dialect whose effect is the default here."""
 
 from __future__ import annotations
 

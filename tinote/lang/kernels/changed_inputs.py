@@ -1,4 +1,4 @@
-"""What has changed between a launch and `kernel.grad()`, which computes with memory as it is then.
+"""Changes between a launch and `kernel.grad()`, which computes with the present memory.
 
     square()                # y = x², at x = 3
     x[0] = 100.0

@@ -1,4 +1,4 @@
-"""What tells one template argument from another."""
+"""The identity of template arguments."""
 
 from __future__ import annotations
 

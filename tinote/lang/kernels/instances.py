@@ -1,4 +1,4 @@
-"""What became of a kernel: one instance for each template signature it was called with, and what is inside of it."""
+"""Instances of a kernel: one for each template signature that it was called with."""
 
 from __future__ import annotations
 

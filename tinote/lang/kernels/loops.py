@@ -1,4 +1,4 @@
-"""`kernel.loops()` and `kernel.tasks()`: what became of a kernel's loops, and how its tasks run, as tables.
+"""`kernel.loops()` and `kernel.tasks()`: tables of a kernel's vectorised loops and of its tasks.
 
 The explorer shows the same beside the source (its panels *Vectorisation* and *Tasks*).
 """

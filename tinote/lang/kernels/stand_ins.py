@@ -1,4 +1,4 @@
-"""Arrays of the caller's while a function is differentiated: what stands in for them, and who else uses their memory.
+"""Proxies for the caller's arrays while a function is differentiated, and other users of the arrays' memory.
 
 `ti.ad.grad` and its like call a function with ndarrays of their own in place of the arrays that it is differentiated
 with respect to. What a kernel writes through one name of such an array is not seen through another: where one array is

@@ -1,5 +1,5 @@
-"""What controls how a kernel is compiled, run and differentiated: loops, compile time, atomic operations, random
-numbers, where derivatives come from.
+"""Functions that control how a kernel is compiled, run and differentiated: loops, compile time, atomic operations,
+random numbers, derivatives.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What shading languages have: interpolation, clamping, reflection and refraction."""
+"""Functions of shading languages: interpolation, clamping, reflection and refraction."""
 
 from __future__ import annotations
 

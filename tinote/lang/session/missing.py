@@ -1,4 +1,4 @@
-"""What the dialect has and this package leaves out, and what other libraries have, with what to use in its place."""
+"""Names of the dialect that this package leaves out, and names of other libraries, with their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose gradients and duals there are: what one thread, task or live view has computed, no other sets to zero.
+"""Owners of gradients and duals: a thread, task or live view never clears those that another one has computed.
 
 A gradient or dual belongs to the owner (`runtime/owner.py`) that last computed it, and to the session if that is not
 known. While recordings of several owners are open, each also says what it uses: where two of them use the same, one

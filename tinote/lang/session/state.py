@@ -1,4 +1,4 @@
-"""The session's state: options, the fields that are alive, and who is told when something is launched or written."""
+"""The session's state: options, living fields, and the recorders that are notified of launches and writes."""
 
 from __future__ import annotations
 

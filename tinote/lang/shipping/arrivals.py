@@ -1,4 +1,4 @@
-"""The fields that came along with something from another process."""
+"""Fields received together with an object from another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions refer to, and whether they are found by name where they arrive."""
+"""References of functions, and whether they can be found by name in the receiving process."""
 
 from __future__ import annotations
 

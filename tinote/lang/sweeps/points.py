@@ -1,4 +1,4 @@
-"""The points of a sweep: which arguments each has, and the dimensions of its table."""
+"""The points of a sweep: the arguments of each, and the dimensions of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions whose order does not depend on who computes what, and when."""
+"""Reductions in a fixed order, independent of the workers' schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who watches a sweep while it runs: a front end that has said so, or nobody."""
+"""The observer of a running sweep: a front end that has registered one, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of a sweep on this machine run."""
+"""The program of a sweep's worker processes on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes what is generated from the C sources: the LLVM text of each platform family, and the numbers of `layout.py`.
+"""Generates files from the C sources: the LLVM text of each platform family, and the numbers of `layout.py`.
 
     python tinote/runtime/native/generate.py
 

@@ -1,4 +1,4 @@
-"""How a program that breaks an access rule could read instead: the offending statement, and its corrected form.
+"""Fixes of broken access rules: the offending statement, and its corrected form.
 
     x[i] = 2 * x[i]        ->    x_next[i] = 2 * x[i]         (into a separate field)
     y[k] = f(k)            ->    y[k] += f(k)                 (accumulated)

@@ -1,4 +1,4 @@
-"""The rule view: what broke the access rules under a tape, with both lines, the launches between, and how to mend it.
+"""The rule view: the accesses that broke the rules under a tape, with both lines, the launches between, and a fix.
 
 `violations(tape)` returns a `RuleView`, a widget for a notebook; `RuleView.save` writes the same view as one HTML page
 that needs no kernel. Once `%load_ext tinote` has run, a notebook shows it by itself under the error of a tape that

@@ -1,4 +1,4 @@
-"""What users pass to views, as NumPy arrays: positions, colours, images.
+"""Arguments of views as NumPy arrays: positions, colours, images.
 
 Anything with `to_numpy()` (a field) or that NumPy understands is accepted. Colours are `0xRRGGBB`, a CSS colour string,
 a triple of floats in [0, 1], or one of these per particle.

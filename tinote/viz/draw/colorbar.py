@@ -1,4 +1,4 @@
-"""The bar below a view that tells which numbers its colours stand for; `static/draw/colorbar.js` shows the same."""
+"""The colour bar below a view, which shows the numbers of its colours; `static/draw/colorbar.js` shows the same."""
 
 from __future__ import annotations
 

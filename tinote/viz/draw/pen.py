@@ -1,4 +1,4 @@
-"""What charts and legends are drawn with: into pixels by Pillow, or as elements of an SVG file.
+"""Drawing of charts and legends: into pixels by Pillow, or as elements of an SVG file.
 
 Coordinates and sizes are pixels of the picture, x to the right and y down.
 """

@@ -1,4 +1,4 @@
-"""Drawing into an array with NumPy and Pillow: the static pictures that remain when nobody runs the notebook, and the
+"""Drawing into an array with NumPy and Pillow: the static pictures for notebooks that are not running, and the
 frames of `GUI`.
 
 Not a plotting library: discs, lines, triangles, text and images, antialiased, later calls over earlier ones.

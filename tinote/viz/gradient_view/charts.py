@@ -1,4 +1,4 @@
-"""A sweep's report as charts: axes, lines and bars in parts of the plot's width and height, and what stands under the
+"""A sweep's report as charts: axes, lines and bars in parts of the plot's width and height, and the values under the
 pointer. The page (`static/views/gradients.js`) and the still picture draw the same.
 """
 

@@ -1,4 +1,4 @@
-"""Many particles as one picture: their discs, or how many lie in each pixel, painted by a kernel.
+"""Many particles as one picture: their discs, or the number in each pixel, painted by a kernel.
 
 Sending and painting a million positions takes longer than a frame; a picture of 480 × 480 levels is 230 kB whatever
 their number. Discs cover the same pixels as those that the page paints. In a density the cover of a pixel is

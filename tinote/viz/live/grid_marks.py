@@ -1,4 +1,4 @@
-"""What a view of a field shows over its cells: contour lines, and vectors as arrows."""
+"""Marks over the cells of a field: contour lines, and vectors as arrows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a view of particles shows besides their discs: edges between them, arrows at them, trails behind them. What
-`mark_values.py` reads of their arguments becomes strokes here.
+"""Marks of particles besides their discs: edges between them, arrows at them, trails behind them. The values that
+`mark_values.py` reads become strokes here.
 """
 
 from __future__ import annotations

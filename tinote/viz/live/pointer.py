@@ -1,4 +1,4 @@
-"""The pointer on a live view: what the page tells of it, and what the user's function is given.
+"""The pointer on a live view: events from the page, and the arguments of the user's function.
 
 The page sends presses, moves and releases as fractions of the stage. They wait in a queue until the worker is between
 two steps, so that a function that writes to the simulation never meets one that reads it.

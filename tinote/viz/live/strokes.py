@@ -1,4 +1,4 @@
-"""Straight strokes over or under what a view shows: edges, arrows, trails, contours.
+"""Straight strokes over or under the contents of a view: edges, arrows, trails, contours.
 
 What is in a picture is data, made here once and drawn twice by the same rule: by the page (`draw/strokes.js`), and
 into still pictures by a kernel. A stroke runs between two points of the picture and may get narrower on the way, so

@@ -1,5 +1,5 @@
-"""An error as a notebook shows it: the user's line with the caret, what is wrong, what helps, the section of the manual
-about it, and, folded, the call stack.
+"""An error in a notebook: the user's line with the caret, the message, the hint, a link to the manual, and, folded, the
+call stack.
 
 IPython's own text of an error stays in the notebook for programs (nbval, nbclient, `tinote run`) and for front ends
 that show no HTML. The view follows it directly, and its style sheet hides the text in JupyterLab, Notebook 7 and the

@@ -1,4 +1,4 @@
-"""Who is watching: a person at a notebook, a program that executes one, or nobody.
+"""Detection of the front end: an interactive notebook, a program that executes one, or none.
 
 A view cannot ask the page before its cell has ended, so this is decided from what the kernel knows: a program that
 executes notebooks (nbclient, nbval, papermill) says in its request that nobody is there to answer a prompt.

@@ -1,4 +1,4 @@
-"""Pages: one HTML file that needs no kernel and nothing from elsewhere, and does not let anything ask for it.
+"""Pages: one HTML file that needs no kernel and no network, and whose content security policy forbids requests.
 
 A Content-Security-Policy names the scripts of the file by their digests, and allows nothing else: no other script, no
 `eval`, no request. WebAssembly may be compiled, and Workers may be started of what the page holds.

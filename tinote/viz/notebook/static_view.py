@@ -1,4 +1,4 @@
-"""What views share that ask the kernel for nothing: what they show comes with them, also as a page and picture."""
+"""Base of static views: their contents come with them, also as a page and picture, without requests to the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What live views share: frames that the browser acknowledges, and a widget that also leaves a picture.
+"""Base of live views: frames that the browser acknowledges, and a widget that also stores a picture.
 
 A frame is sent only while fewer than a *window* of earlier ones are unacknowledged, so a slow browser slows the view
 down instead of queueing frames. Acknowledgements are cumulative (frame 7 covers 1 to 6): the browser leaves out frames

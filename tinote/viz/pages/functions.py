@@ -1,4 +1,4 @@
-"""The functions of a view as programs of its page: what captures make of them.
+"""The functions of a view as captured programs of its page.
 
 A capture takes numbers. What the view calls with a `Pointer` becomes a function of its numbers; what it calls for a
 field becomes one that returns nothing, since the page knows which field is meant.

@@ -1,4 +1,4 @@
-"""Markdown as HTML that asks no other host for anything: formulas are MathML, which browsers draw by themselves."""
+"""Markdown as HTML that works offline: formulas are MathML, which browsers render without a library."""
 
 from __future__ import annotations
 

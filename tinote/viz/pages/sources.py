@@ -1,5 +1,5 @@
-"""What a page reads after each frame: fields, functions that compute what a field holds, and arrays, by the names that
-its program knows. `static/engine/sources.js` reads them.
+"""The data that a page reads after each frame: fields, functions that compute a field, and arrays, by their names in
+the page's program. `static/engine/sources.js` reads them.
 """
 
 from __future__ import annotations

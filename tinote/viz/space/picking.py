@@ -1,4 +1,4 @@
-"""What is seen at a place of a picture of a scene."""
+"""Picking: the object at a pixel of a picture of a scene."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the view of a sweep shows: the state of each point, a plot of one result, a table, the places of a point."""
+"""The contents of a sweep's view: the state of each point, a plot of one result, a table, the positions of a point."""
 
 from __future__ import annotations
 

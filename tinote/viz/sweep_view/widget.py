@@ -1,4 +1,4 @@
-"""A sweep while it runs: which points are done, what they have given, the best so far, the particles of one of them.
+"""The view of a running sweep: finished points, their results, the best so far, the particles of one of them.
 
 The view is shown when the sweep begins, and a thread of its own tells the page of new points a few times a second. The
 page says which point is chosen; recent kernels hear that also while the cell runs. In the saved notebook its picture

@@ -250,7 +250,7 @@ def _negative_exponent(e: Emitter) -> NoReturn:
 
 
 def _repeated(e: Emitter, value: Value, exponent: int) -> Value:
-    """`value` multiplied by itself, by squaring."""
+    """An integer power of `value`, by repeated squaring."""
     if value.dtype is u1:
         value = e.cast(value, e.ip)
     if exponent == 0:

@@ -1,4 +1,4 @@
-"""What a broken access rule looks like: where, by whom, why, and what to do instead."""
+"""Reports of broken access rules: the place, both accesses, the reason, and a fix."""
 
 from __future__ import annotations
 

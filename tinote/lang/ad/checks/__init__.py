@@ -1,1 +1,1 @@
-"""Gradients compared with differences."""
+"""Gradient checks: comparison with finite differences."""

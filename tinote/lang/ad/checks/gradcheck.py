@@ -1,4 +1,4 @@
-"""`ti.ad.gradcheck`: is a gradient what differences and forward mode say it is?
+"""`ti.ad.gradcheck`: compares a gradient with finite differences and with forward mode.
 
 Each number of the gradient is compared with central differences of the loss (two steps, extrapolated, in f64), and the
 whole with forward mode where the fields have duals. At a kink any slope between the two one-sided ones is right. When

@@ -1,4 +1,5 @@
-"""`ti.ad.gradient_horizons`: up to how many steps the gradient of a rollout says what a small change does.
+"""`ti.ad.gradient_horizons`: the number of steps up to which the gradient of a rollout predicts the effect of a small
+change.
 
     def rollout(steps):
         for _ in range(steps):

@@ -1,4 +1,4 @@
-"""What a function of arrays says of its arguments: how many it takes, and, where it is a kernel, of which kinds."""
+"""The declared arguments of a function of arrays: their number and, for a kernel, their kinds."""
 
 from __future__ import annotations
 

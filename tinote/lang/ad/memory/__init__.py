@@ -1,1 +1,4 @@
-"""How memory comes back: the log of overwritten values, states of fields. What is kept: `journal/saved_values.py`."""
+"""Restoring memory: the log of overwritten values, and states of fields.
+
+`journal/saved_values.py` decides what is saved.
+"""

@@ -1,4 +1,4 @@
-"""What launches overwrite of what is needed, because an earlier recording began with the same ones.
+"""The overwritten elements of launches, taken from an earlier recording that began with the same launches.
 
 A program that is differentiated again and again launches the same kernels on the same elements each time. What a launch
 overwrites of what is needed follows from its regions and from those before it alone, so that the answer for one

@@ -1,4 +1,4 @@
-"""What elements of fields held, to be put back."""
+"""Copies of elements of fields, to be restored."""
 
 from __future__ import annotations
 

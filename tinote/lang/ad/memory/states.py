@@ -1,4 +1,4 @@
-"""What memory held at an earlier time, to be put back: of all that there is, what is used."""
+"""Snapshots of the memory that a program uses, to be restored."""
 
 from __future__ import annotations
 

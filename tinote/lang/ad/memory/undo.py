@@ -1,4 +1,4 @@
-"""The log of overwritten values: what `journal/saved_values.py` decides to keep stands here, entry by entry.
+"""The undo log of overwritten values: the entries that `journal/saved_values.py` decides to save.
 
 The log is read backwards. Undoing its last entries brings back, for every record, the values that its gradient reads;
 what no record needs is not kept, and is anything.

@@ -1,4 +1,4 @@
-"""`ti.linalg.SparseMatrixBuilder`: what kernels fill with the entries of a sparse matrix.
+"""`ti.linalg.SparseMatrixBuilder`: collects the entries of a sparse matrix in kernels.
 
     K = ti.linalg.SparseMatrixBuilder(n, n, max_num_triplets=3 * n)
 

@@ -1,8 +1,8 @@
-"""Solutions of F(x, θ) = 0 on the journal, where kernels compute F: how the iterations run is forgotten, and
-derivatives come from the equation that the solution fulfils.
+"""Solutions of F(x, θ) = 0 on the journal, where kernels compute F: the iterations are not differentiated; derivatives
+come from the equation that the solution fulfils.
 
-With the Jacobian J of F by x, the adjoint λ of Jᵀ λ = x̄ gives what the adjoints of θ grow by, -λᵀ ∂F/∂θ, by one reverse
-sweep through F; the tangent is that of J ẋ = -Ḟ, where Ḟ is F's along θ̇ alone.
+With the Jacobian J of F by x, the adjoint λ of Jᵀ λ = x̄ gives what the adjoints of θ grow by, -λᵀ ∂F/∂θ, by one
+reverse sweep through F; the tangent is that of J ẋ = -Ḟ, where Ḟ is F's along θ̇ alone.
 
 At second order the solution is followed by two Newton steps x - J⁻¹ F(x, θ), J being held: they change no value, and
 each makes one more order of derivatives right, since such a step has no slope by x at a solution. F's launches and the
