@@ -92,6 +92,11 @@ HABITS: dict[str, str] = {
     **dict.fromkeys(["array", "asarray", "empty", "ones", "tensor", "zeros"], _MAKE),
     **dict.fromkeys(["jacfwd", "jacrev", "jacobian", "hessian"], _JACOBIAN),
     **dict.fromkeys(["detach", "no_grad"], _CONSTANT),
+    "ndim": "`len(x.shape)` is the number of dimensions",
+    "size": "`math.prod(x.shape)` is the number of elements",
+    "T": "transpose the array, `x.to_numpy().T`",
+    "tid": "the index of an outermost `for` loop of a kernel is the number of the thread",
+    "launch": "call the kernel",
 }
 """Names that other libraries have taught, and what to do here."""
 
