@@ -21,5 +21,5 @@ def map_leaves(act: Callable[[Any], Any], value: Any) -> Any:
         return {key: map_leaves(act, one) for key, one in value.items()}
     if isinstance(value, tuple | list):
         parts = [map_leaves(act, one) for one in value]
-        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
+        return getattr(value, "_make", type(value))(parts)
     return act(value)
