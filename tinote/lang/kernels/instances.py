@@ -24,8 +24,9 @@ from tinote.lang.tables import ShownAsTable
 from tinote.lazy import lazy
 
 if TYPE_CHECKING:
-    from tinote.compiler.inspect import stages
+    from tinote.compiler.inspect import kinds, stages
 else:
+    kinds = lazy("tinote.compiler.inspect.kinds")
     stages = lazy("tinote.compiler.inspect.stages")
 
 _LONGEST_VALUE = 40
@@ -201,7 +202,7 @@ class Instance:
         """The IR after a step of the compiler (`"front end"`, `"offload"`, …), by default after the last. A step that
         ran several times shows its last run; `"simplify 2: fold"` names one.
         """
-        found = [s for s in stages.stages_of(self.specialisation, gradient).stages if s.kind.value == "ir"]
+        found = [s for s in stages.stages_of(self.specialisation, gradient).stages if s.kind is kinds.IR]
         if stage is None:
             return Listing(found[-1].text)
         for candidate in reversed(found):
@@ -216,11 +217,11 @@ class Instance:
 
     def llvm(self, optimised: bool = False, *, gradient: bool = False) -> Listing:
         """The LLVM IR, as generated or after LLVM's own passes."""
-        return Listing(self._native("llvm", gradient)[1 if optimised else 0].text)
+        return Listing(self._native(kinds.LLVM, gradient)[1 if optimised else 0].text)
 
     def asm(self, *, gradient: bool = False) -> Listing:
         """The machine code, as assembly."""
-        return Listing(self._native("assembly", gradient)[0].text)
+        return Listing(self._native(kinds.ASSEMBLY, gradient)[0].text)
 
     def python(self, *, gradient: bool = False) -> Listing:
         """The plain Python that `ti.init(arch=ti.python)` runs in place of machine code."""
@@ -232,7 +233,7 @@ class Instance:
         """
         return Listing(stages.wgsl_of(self.specialisation, gradient=gradient).text)
 
-    def _native(self, kind: str, gradient: bool) -> list[Any]:
+    def _native(self, kind: kinds.StageKind, gradient: bool) -> list[Any]:
         """The stages after the IR that are of this kind."""
         if self.specialisation.config.arch == "python":
             raise TinoteError(
@@ -246,7 +247,7 @@ class Instance:
                 self.specialisation.source.span,
                 hint=f"see {self.kernel_name}.wgsl(), or compile it with ti.init(arch=ti.cpu)",
             )
-        return [s for s in stages.stages_of(self.specialisation, gradient).stages if s.kind.value == kind]
+        return [s for s in stages.stages_of(self.specialisation, gradient).stages if s.kind is kind]
 
     def __repr__(self) -> str:
         return f"<instance {self.signature}: {_count(self.calls, 'call')}, made in {1e3 * self.seconds:.1f} ms>"
