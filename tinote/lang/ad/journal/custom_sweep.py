@@ -36,7 +36,7 @@ class CustomSweep(Recorder):
     """
 
     observer: SweepObserver | None = None
-    #: is told of gradients that are about to be used
+    #: called with gradients that are about to be used
     begin: BeginGradients | None = None
     lets_record = True
 

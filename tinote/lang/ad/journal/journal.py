@@ -843,8 +843,8 @@ class Journal(Recorder):
             self._begin_duals_of(gradients)
 
     def begin_sweep(self, gradients: Iterable[Buffer], results: Collection[Buffer] | None = None) -> None:
-        """The reverse sweep is about to run, and uses these gradients: all of them begin at zero. `results`: those of
-        them that anything else reads or writes, by default all.
+        """Note that the reverse sweep is about to run and uses these gradients: all of them begin at zero. `results`:
+        those of them that anything else reads or writes, by default all.
         """
         companions = self._with_duals(gradients)
         if self.gradients_before is not None:

@@ -16,7 +16,8 @@ PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 
 def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
-    """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
+    """Look for plain numbers among a launch's inputs, external arrays included, that may have been computed from traced
+    ones."""
     if trace.root.taken_out is None:
         return
     count = len(arguments.specialisation.arrays)

@@ -341,7 +341,7 @@ def numbers_in(returned: Any) -> Iterator[Any]:
 
 
 def with_numbers(returned: Any, numbers: Iterator[Any]) -> Any:
-    """The same with other numbers."""
+    """A result with these numbers in place of its own."""
     return map_leaves(lambda one: next(numbers) if isinstance(one, bool | int | float) else one, returned)
 
 

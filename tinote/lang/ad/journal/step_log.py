@@ -120,7 +120,7 @@ class StepLog:
         self._whats: list[What] = []
         self._events = array("L")
         self._words = array("Q")
-        self._begins: list[int] = []  # the first event of each step; -1: it was not logged
+        self._begins: list[int] = []  # the first event the first event of each step; -1: it was not logged
 
     def begin(self, *, logged: bool) -> None:
         """The next step runs for the first time."""
@@ -140,7 +140,10 @@ class StepLog:
         return self._numbers.get(what) == self._events[at] and self._words[at] == word
 
     def difference(self, at: int, what: What, word: int, *, rounds: bool) -> str | None:
-        """How what a step does now differs from the event at a position. `rounds`: floats may differ by roundings."""
+        """The difference of a step's present event from the one at a position.
+
+        `rounds`: floats may differ by rounding.
+        """
         other, before = self._whats[self._events[at]], self._words[at]
         if what != other:
             now, then = what.shown(word), other.shown(before)
