@@ -424,7 +424,7 @@ def _words(values: Any) -> Array:
 
 
 def _each_array(found: Any, act: Callable[[Array], Array]) -> Any:
-    """What a function has returned, with something done to each array."""
+    """A function's result, with a function applied to each array."""
     return map_leaves(lambda one: act(one) if isinstance(one, np.ndarray) else one, found)
 
 
