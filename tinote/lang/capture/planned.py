@@ -246,7 +246,7 @@ class Planned:
         return True
 
     def _tried(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
-        """A call that is recorded, or runs beside its plan."""
+        """A call that is recorded, or compared with its plan."""
         if not capturing.acquire(False):
             return self._run(*args)
         try:

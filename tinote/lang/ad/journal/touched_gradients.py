@@ -18,9 +18,7 @@ _LARGE = 1 << 16
 
 
 def touched_gradients(events: Sequence[Event], gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
-    """The elements of these gradients that a sweep touches, of those that are large and of which that is known before
-    it runs.
-    """
+    """The elements that a sweep touches of those large gradients whose touched elements are known before it runs."""
     large = large_gradients(gradients)
     if not large:
         return {}
@@ -58,7 +56,7 @@ def touched_by(launch: Launched, gradients: Iterable[Buffer]) -> Mapping[Buffer,
 
 
 def large_gradients(gradients: Iterable[Buffer]) -> set[Buffer]:
-    """Those of these gradients of which it pays to touch no more than is used."""
+    """The gradients that are so large that it pays to touch only the used elements."""
     return {one for one in gradients if (memory := memory_of(one)).nbytes >= _LARGE and not memory.is_resident}
 
 
