@@ -16,8 +16,7 @@ PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 
 def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
-    """Look for plain numbers among a launch's inputs, external arrays included, that may have been computed from traced
-    ones."""
+    """Look for plain numbers among a launch's inputs, arrays included, that may be computed from traced ones."""
     if trace.root.taken_out is None:
         return
     count = len(arguments.specialisation.arrays)

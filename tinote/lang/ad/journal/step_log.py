@@ -120,7 +120,7 @@ class StepLog:
         self._whats: list[What] = []
         self._events = array("L")
         self._words = array("Q")
-        self._begins: list[int] = []  # the first event the first event of each step; -1: it was not logged
+        self._begins: list[int] = []  # the first event of each step; -1: it was not logged
 
     def begin(self, *, logged: bool) -> None:
         """The next step runs for the first time."""
