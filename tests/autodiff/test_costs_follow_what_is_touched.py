@@ -96,7 +96,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(layout, "_strided", lambda *args: strided(*args).view(CountingArray))
     monkeypatch.setattr(Memory, "__init__", moved.counted(begin, made))
-    monkeypatch.setattr(Memory, "_zero", moved.counted(Memory._zero, whole))
+    monkeypatch.setattr(Memory, "clear", moved.counted(Memory.clear, whole))
     # Gradients are a tape's result, and it begins by clearing them.
     monkeypatch.setattr(owners, "clear_memories", moved.counted(owners.clear_memories, lambda *_: 0))
     monkeypatch.setattr(layout.Copies, "copy", moved.counted(layout.Copies.copy, given))
