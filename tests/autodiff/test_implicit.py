@@ -113,6 +113,25 @@ def test_a_gradient_of_a_gradient_passes_through_newton_solves(jacobian: str) ->
         assert np.isclose(total.dual[None], wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("jacobian", ["dense", "sparse", "matrix-free"])
+def test_forward_mode_within_forward_mode_passes_through_newton_solves(jacobian: str) -> None:
+    system = Equations(jacobian=jacobian, tol=1e-12)
+    direction = np.linspace(0.5, 1.5, N)
+    value_and_more = ti.ad.value_and_grad_and_hvp(system.run, wrt=system.k, loss=system.loss)
+    expected = [np.dot(value_and_more(unit)[2], direction) for unit in np.eye(N)]
+    product = ti.ad.jvp(system.run, wrt=system.k, loss=system.loss)
+    total = ti.field(ti.f64, (), needs_dual=True)
+
+    @ti.kernel
+    def take(number: ti.f64):
+        total[None] = number
+
+    for unit, wanted in zip(np.eye(N), expected, strict=True):
+        with ti.ad.FwdMode(loss=total, param=system.k, seed=unit):
+            take(product(direction)[1])
+        assert np.isclose(total.dual[None], wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("inner", ["tape", "forward"])
 def test_blocks_inside_of_a_recording_pass_through_solves(inner: str) -> None:
     system = Equations(tol=1e-12)

@@ -587,6 +587,15 @@ def test_a_function_without_gradient_in_forward_mode_within_a_tape(place: str) -
     np.testing.assert_allclose(x.grad.to_numpy(), by_x, rtol=1e-7)
     with pytest.raises(DifferentiationError, match="stores constants to"):
         taped(forgets=True)
+    if place == "jvp":
+        for unit, wanted in zip(np.eye(SIZE), by_x, strict=True):
+            world.reset()
+            with ti.ad.FwdMode(loss=loss, param=x, seed=unit):
+                program()
+            assert loss.dual[None] == pytest.approx(wanted, rel=1e-7)
+        around = ti.ad.FwdMode(loss=loss, param=x, seed=START)
+        with pytest.raises(DifferentiationError, match="stores constants to"), around:
+            program(forgets=True)
 
 
 @pytest.mark.parametrize("inner", ["block", "jvp", "jvp of an array"])

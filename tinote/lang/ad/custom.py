@@ -54,6 +54,7 @@ from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
 from tinote.lang.index_regions import IndexRegion, region_at
@@ -367,14 +368,15 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
     outer = recorder.get()
     is_pushed = isinstance(outer, PushedMode)
     base = outer.base if is_pushed else outer
-    if isinstance(outer, ForwardMode) or (is_pushed and not isinstance(base, Journal)):
+    is_within = isinstance(base, ForwardMode) and is_pushed and base.takes_blocks
+    if isinstance(outer, ForwardMode) or (is_pushed and not isinstance(base, Journal) and not is_within):
         raise DifferentiationError(
             f"'{function.__name__}' runs without gradients, which forward mode does not support yet",
             caller(),
             hint="call it outside of the block",
             notes=outer.opened_notes(),
         )
-    if not isinstance(base, Journal):
+    if not isinstance(base, Journal | ForwardMode):
         return function(*args, **kwargs)
     args, kwargs = _constants(args, kwargs)
     with recording_as(_Constant(base, caller(), outer if is_pushed else None)):
@@ -439,24 +441,26 @@ class Inside(Recorder):
 
 
 class _Constant(Recorder):
-    """The recorder within a function without gradient. `block`: the block of pushforwards in the recording `tape` in
+    """The recorder within a function without gradient. `block`: the block of pushforwards in the recording `base` in
     which it is called, if it is.
     """
 
     lets_record = True
 
-    def __init__(self, tape: Journal, span: Span, block: PushedMode | None) -> None:
-        self._tape = tape
+    def __init__(self, base: Journal | ForwardMode, span: Span, block: PushedMode | None) -> None:
+        self._base = base
         self._span = span
         self._block = block
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._tape.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
+        self._base.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
         return super().launching_gradient(instance, values)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        self._tape.took_launch(instance, values)
+        tape = self._base if isinstance(self._base, Journal) else None
+        if tape is not None:
+            tape.took_launch(instance, values)
         arguments = observed_arguments(instance, values)
         arguments.refuse_other_names()
         touched = instance.specialisation.accesses()
@@ -465,16 +469,16 @@ class _Constant(Recorder):
                 continue
             if self._was_computed(buffer) and (formal in touched.stored or not _only_adds(instance, formal)):
                 self._refuse(instance, buffer)
-        for buffer, region in arguments.written(constants(values)):
-            self._tape.overwriting(buffer, region)
+        for buffer, region in () if tape is None else arguments.written(constants(values)):
+            tape.overwriting(buffer, region)
 
     # What Python does is as anywhere else under the tape.
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        (self._block or self._tape).writing(buffer, position, value, source)
+        (self._block or self._base).writing(buffer, position, value, source)
 
     def sharing(self, buffer: Buffer) -> None:
-        (self._block or self._tape).sharing(buffer)
+        (self._block or self._base).sharing(buffer)
 
     def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         for buffer in written:
@@ -482,10 +486,14 @@ class _Constant(Recorder):
                 self._refuse_constants("a derivative", buffer, [])
 
     def _was_computed(self, buffer: Buffer) -> bool:
-        """Whether the tape has computed what is there, or its tangents."""
+        """Whether what is there, or its tangents, were computed of what is differentiated."""
+        base = self._base
         own = None if self._block is None else self._block.known_companion(buffer)
         both = (buffer,) if own is None else (buffer, own.buffer)
-        return any(self._tape.is_followed(one) and self._tape.computed_before(one) for one in both)
+        if isinstance(base, Journal):
+            return any(base.is_followed(one) and base.computed_before(one) for one in both)
+        tangents = [*both[1:], *[base.tangent(one) for one in both]]
+        return any(one is not None and numbers(one).any() for one in tangents)
 
     def _refuse(self, instance: Instance, buffer: Buffer) -> None:
         notes = [Note("the kernel", instance.specialisation.source.span)]

@@ -25,6 +25,7 @@ from tinote.lang.ad.functional.pushed_mode import (
     Unrecorded,
     base_of,
     companions_with_values,
+    lifts_of,
     next_depth,
 )
 from tinote.lang.ad.journal.journal import Journal
@@ -39,9 +40,10 @@ from tinote.source import caller
 
 def takes_forward_blocks(outer: Recorder | None) -> bool:
     """Whether a forward-mode block inside of `outer` is one of this kind."""
-    if isinstance(outer, ForwardMode):
-        return outer.takes_blocks and not isinstance(outer, SeveralDirections)
-    return isinstance(outer, Journal | PushedMode) and isinstance(base_of(outer), Journal | Unrecorded)
+    base = None if outer is None else base_of(outer)
+    if isinstance(base, ForwardMode):
+        return base.takes_blocks and not isinstance(base, SeveralDirections)
+    return isinstance(base, Journal | Unrecorded)
 
 
 class ForwardBlock:
@@ -58,8 +60,7 @@ class ForwardBlock:
     def enter(self) -> None:
         """Begin the block."""
         try:
-            outer = self._outer
-            self._around = around = pushed_from(outer) if isinstance(outer, ForwardMode) else outer
+            self._around = around = pushed_from(self._outer)
             self._clear_duals(around)
             self._block = block = PushedMode(around, next_depth(around), self._span)
             block.duals_are_values = isinstance(base_of(around), Unrecorded)
@@ -117,26 +118,34 @@ def _is_dual(buffer: Buffer) -> bool:
     return buffer.primal is not None and buffer.primal.tangent is buffer
 
 
-def pushed_from(mode: ForwardMode) -> PushedMode:
-    """Continue a forward-mode block with its tangents in companions; returns the recorder from now on."""
+def pushed_from(outer: Recorder) -> Recorder:
+    """Where `outer` is a forward-mode block, or lies in one: let that go on as one whose tangents are in companions.
+    Gives the recorder from now on.
+    """
+    mode = base_of(outer)
+    if not isinstance(mode, ForwardMode):
+        return outer
     if (listener := heard()) is not None:
         listener.taking("a block in forward mode inside of another one")
     base = Unrecorded(mode.trace)
     base.opened = mode.opened
-    block = PushedMode(base, 1, mode.opened)
+    block = PushedMode(base, 0, mode.opened)
     block.duals_are_values = True
     block.adopted = mode.trace
-    fields = _floats()
-    block.values.update([field.buffer for field in fields if field.buffer.primal is not None])
-    for field in fields:
+    block.values = companions_with_values(mode)
+    for field in _floats():
         tangent = mode.tangent(field.buffer)
         if tangent is not None and numbers(tangent).any():
             own = block.companion(field)
             assert own is not None
             numbers(own.buffer)[...] = numbers(tangent)
-    recorder.set(block)
     mode.goes_on(_PushedFurther(block))
-    return block
+    around = lifts_of(outer)
+    for lift, below in zip(around, [block, *around], strict=False):
+        lift.goes_on_over(below)
+    found = around[-1] if around else block
+    recorder.set(found)
+    return found
 
 
 class _PushedFurther:

@@ -139,6 +139,11 @@ class ForwardMode(Recorder):
             if one is not None and one.primal is not None and one.primal.tangent is one:
                 self.begin_duals([one])
 
+    @property
+    def companions_with_values(self) -> set[Buffer]:
+        """Gradients are values, which have tangents."""
+        return {field.grad.buffer for field in list(session.fields) if field.buffer.primal is None and field.has_grad}
+
     def goes_on(self, further: Further) -> None:
         """Another recorder takes its place until the block ends."""
         self._further = further

@@ -67,7 +67,6 @@ from tinote.lang.ad.memory.values import (
     as_array,
     held_now,
     hold,
-    inner_product,
     items_of,
     plain_array,
 )
@@ -232,13 +231,6 @@ def _seed(inner: Inner, trace: Trace) -> _Given:
     """Of the result, in reverse mode."""
     shape = _result_shape(inner.task)
     return _Given(np.ones(shape) if inner.seed is None else inner.seed, shape, trace, "the result")
-
-
-def _directions(inner: Inner, bound: Bound, trace: Trace) -> list[_Given]:
-    """Of the inputs, in forward mode."""
-    parts = inner.task.parts(inner.directions, "seeds")
-    ones = [1.0 if part is None and one.shape == () else part for one, part in zip(bound.inputs, parts, strict=True)]
-    return [_Given(part, one.shape, trace, "the input") for one, part in zip(bound.inputs, ones, strict=True)]
 
 
 def _written_at_last(result: Field | Traced) -> Any:
@@ -731,11 +723,10 @@ def duals_of(buffers: Iterable[Buffer]) -> list[Buffer]:
 
 
 def pushed_within(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
-    """An inner derivative with the tangents of its results along the direction of the block around it."""
+    """An inner gradient with its tangents along the direction of the block around it."""
     task = inner.task
     temporary_duals = outer.nesting()
     journal = SecondOrder(trace=inner_trace(outer))
-    journal.takes_custom = not inner.is_forward
     journal.opened_within = outer.opened_notes()
     journal.take_tangents(outer, temporary_duals, inner.span)
     journal.starts_as_used()
@@ -751,13 +742,9 @@ def pushed_within(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
             refuse_written(bound, inner)
             value, tangent = [_single(inner, one) for one in _written_at_last(run.results[0])]
             touched = _gradients(run)
-            if inner.is_forward:
-                along = _directions(inner, bound, outer.trace)
-                found = [_twice(run, touched, along)]
-            else:
-                seed = _seed(inner, outer.trace)
-                sweep = _swept(run, touched, seed.array, seed.tangent)
-                found = [(one.gradient(sweep), one.second(sweep)) for one in bound.inputs]
+            seed = _seed(inner, outer.trace)
+            sweep = _swept(run, touched, seed.array, seed.tangent)
+            found = [(one.gradient(sweep), one.second(sweep)) for one in bound.inputs]
         finally:
             journal.forget()
     given, *others = [_Result(a, outer.trace, b).given for a, b in ((value, tangent), *found)]
@@ -771,25 +758,3 @@ def _swept(run: Run, touched: Iterable[Buffer], seed: Array, tangent: Array) -> 
     _start(run, sweep, seed, tangent)
     sweep.run()
     return sweep
-
-
-def _twice(run: Run, touched: set[Buffer], along: Sequence[_Given]) -> tuple[Array, Array]:
-    """The product of the Jacobian and these directions, and its tangent: a sweep for each number of the result."""
-    (result,) = run.results
-    shape = shape_of(result) if isinstance(result, Field) else ()
-    count = int(np.prod(shape))
-    products: list[Any] = []
-    seconds: list[Any] = []
-    for row in range(count):
-        seed = np.zeros(count)
-        seed[row] = 1
-        sweep = _swept(run, touched, seed.reshape(shape), np.zeros(shape))
-        firsts: list[Any] = []
-        tangents: list[Any] = []
-        for one, direction in zip(run.bound.inputs, along, strict=True):
-            gradient, tangent = as_array(one.gradient(sweep)), as_array(one.second(sweep))
-            firsts.append((gradient, direction.array))
-            tangents += (tangent, direction.array), (gradient, direction.tangent)
-        products.append(inner_product(firsts))
-        seconds.append(inner_product(tangents))
-    return arranged(products, shape), arranged(seconds, shape)

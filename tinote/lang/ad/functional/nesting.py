@@ -26,8 +26,9 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """
     with _entered(outer, inner):
         if isinstance(outer, ForwardMode):
-            return pushed_within(outer, inner)
-        if isinstance(outer, Journal) and not outer.derivative.has_tangents:
+            if not inner.is_forward:
+                return pushed_within(outer, inner)
+        elif isinstance(outer, Journal) and not outer.derivative.has_tangents:
             outer.took(inner.name, list(leaves([*inner.args, inner.seed, inner.directions])))
             if not inner.is_forward:
                 return Recorded(outer, inner, inside).run()
@@ -51,7 +52,7 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     around: AbstractContextManager[None]
     if isinstance(base, ForwardMode):
         base.nesting()
-        around = base.nested()
+        around = nullcontext() if inner.is_forward else base.nested()
     elif isinstance(base, Journal | Unrecorded):
         around = nullcontext()
     else:

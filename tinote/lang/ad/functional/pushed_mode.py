@@ -12,8 +12,8 @@ companions. Perturbations of different depths are separate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -23,6 +23,7 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.pushed import PushedSpecialisation
 from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir.buffers import Buffer, BufferKind
+from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import copy_tangents
@@ -33,7 +34,7 @@ from tinote.lang.data.ndarrays import StandIn, array_kind, bound_of, formal_arra
 from tinote.lang.data.traced import Trace, Traced, computed_as, kind_of_dual, objects, stored, traced_array
 from tinote.lang.data.traced_derivatives import ConstantDual, Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recording_as, session
+from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recorder, recording_as, session
 from tinote.runtime.seam import heard, silently
 from tinote.source import Span, caller
 
@@ -108,7 +109,7 @@ def next_depth(outer: Recorder) -> int:
 def companions_with_values(outer: Recorder) -> set[Buffer]:
     """The gradients and duals that hold values in `outer`: the results of inner blocks."""
     base = base_of(outer)
-    found = base.companions_with_values if isinstance(base, Journal) else set()
+    found = base.companions_with_values if isinstance(base, Journal | ForwardMode) else set()
     return found.union(*[block.values for block in lifts_of(outer)])
 
 
@@ -150,9 +151,19 @@ class PushedMode(Recorder):
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
 
-    def running(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        """A block that is recorded."""
-        return recording_as(self)
+    def goes_on_over(self, base: PushedMode) -> None:
+        """That is what the recording around is from now on."""
+        self.base, self.trace.outer = base, base.trace
+        self.duals_are_values = base.duals_are_values
+
+    @contextmanager
+    def running(self) -> Iterator[None]:  # type: ignore[override]
+        """A block that is followed."""
+        around = self.base
+        with recording_as(self):
+            yield
+        if self.base is not around:
+            recorder.set(self.base)
 
     def below(self) -> AbstractContextManager[None]:
         """A block recorded only by the outer recording."""

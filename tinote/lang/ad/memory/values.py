@@ -4,9 +4,6 @@ that a step with such derivatives can be captured: numbers may be those of the s
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,6 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import CapturedArray, taken_copy
 from tinote.lang.data.traced import Traced, objects, stored
-from tinote.lang.data.traced_derivatives import scaled
 from tinote.runtime.seam import heard
 
 Array = np.ndarray[Any, Any]
@@ -94,21 +90,6 @@ def add_at(array: Array, position: tuple[int, ...], amount: Any) -> None:
         array[position] = array[position].item() + amount
     else:
         assign(array, position, listener.reading(array, position, array[position].item()) + amount)
-
-
-def inner_product(pairs: Iterable[tuple[Array, Array]]) -> Any:
-    """The sum of the products of elements of derivatives and of directions: where these are zero, they contribute
-    nothing.
-    """
-    parts = [part for derivative, direction in pairs for part in _products(derivative, direction)]
-    return functools.reduce(operator.add, parts) if parts else 0.0
-
-
-def _products(a: Array, b: Array) -> list[Any]:
-    if a.size > _FEW and a.dtype != object and b.dtype != object:
-        return [float(np.sum(np.multiply(a, b, out=np.zeros(a.shape), where=b != 0)))]
-    along = zip(np.ndindex(b.shape), items_of(b), strict=True)
-    return [scaled(_item(a, index), one) for index, one in along if type(one) is Traced or one]
 
 
 def assign(held: Array, position: Any, values: Any) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
+from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
 from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep, Launched
@@ -90,9 +91,12 @@ class ImplicitSolve:
             self._forward(found)
         elif isinstance(found, PushedMode):
             base = base_of(found)
-            if found.base is not base or not isinstance(base, Journal) or base.is_differentiated:
+            if found.base is base and isinstance(base, ForwardMode) and base.takes_blocks:
+                self._forward_twice(found)
+            elif found.base is base and isinstance(base, Journal) and not base.is_differentiated:
+                self._at_second_order(found, base)
+            else:
                 found.refuse(self._name, self._span)
-            self._at_second_order(found, base)
         else:
             self._solve()
 
@@ -210,19 +214,35 @@ class ImplicitSolve:
             self._solve()
             self._point.held()[...] = self._unknown.held()
             rule = _Correction(self, custom, self._linear(self._no_transpose, False))
-        inputs = [self._unknown, self._result, *([] if self._right is None else [self._right])]
         again = self._perform_again
         whole = Custom(self._name, self._span, lambda _: None, needs_fields=False, carries_tangents=True, again=again)
         tape.custom(whole)
         before = len(tape.events)
+        self._steps(rule, tape)
+        whole.parts = len(tape.events) - before
+
+    def _steps(self, rule: _Correction, tape: Journal | None) -> None:
+        inputs = [self._unknown, self._result, *([] if self._right is None else [self._right])]
         for _ in range(2):
             if self._point is not self._unknown:
                 self._point.copy_from(self._unknown)
             self._run()
             _Step(rule, tape, inputs, [self._unknown], self._name, self._span).run()
-        whole.parts = len(tape.events) - before
 
     # ---- forward
+
+    def _forward_twice(self, found: PushedMode) -> None:
+        """In forward mode that `found` lies in."""
+        effects = Effects()
+        with effects.listening(), recording_as(None):
+            self._run()  # says what it reads and writes
+            note_overwriting(self._point.buffer)
+        found.writing(self._unknown.buffer, ..., 0.0)
+        with recording_as(None):
+            self._solve()
+            self._point.held()[...] = self._unknown.held()
+            rule = _Correction(self, effects, self._linear(self._no_transpose, False))
+        self._steps(rule, None)
 
     def _forward(self, mode: ForwardMode) -> None:
         unknown, result = self._unknown.buffer, self._result.buffer
@@ -264,7 +284,7 @@ class ImplicitSolve:
 class _Correction:
     """The rule of a Newton step from a solution, x - J⁻¹ (F - b), with the Jacobian J at the solution held."""
 
-    def __init__(self, solve: ImplicitSolve, touched: Custom, linear: Product) -> None:
+    def __init__(self, solve: ImplicitSolve, touched: Custom | Effects, linear: Product) -> None:
         self._solve = solve
         self._linear = linear
         self._count = 2 if solve._right is None else 3
@@ -362,7 +382,7 @@ class _CorrectionAlong(_Correction):
 class _Step(Computation):
     """Such a step. Its reverse finds what F reads as it was, to multiply by the Jacobian."""
 
-    def __init__(self, rule: _Correction, tape: Journal, *args: Any) -> None:
+    def __init__(self, rule: _Correction, tape: Journal | None, *args: Any) -> None:
         super().__init__(rule, *args)
         self._correction = rule
         self._tape = tape
@@ -372,6 +392,7 @@ class _Step(Computation):
         return _Step(rule, self._tape, inputs, [output], self.name, self.span)
 
     def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Custom:
+        assert self._tape is not None
         found = super().record(followed, tangents)
         found.needs_fields = True
         found.loaded |= self._correction.loaded
