@@ -469,8 +469,9 @@ class _Constant(Recorder):
                 continue
             if self._was_computed(buffer) and (formal in touched.stored or not _only_adds(instance, formal)):
                 self._refuse(instance, buffer)
-        for buffer, region in () if tape is None else arguments.written(constants(values)):
-            tape.overwriting(buffer, region)
+        if tape is not None:
+            for buffer, region in arguments.written(constants(values)):
+                tape.overwriting(buffer, region)
 
     # What Python does is as anywhere else under the tape.
 
