@@ -284,3 +284,61 @@ def test_contours_and_arrows_in_the_page_are_those_of_the_still_picture(notebook
 
     poll(is_narrow, True)
     assert page.problems == []
+
+
+SIDE_BY_SIDE = """
+import numpy as np
+import tinote as ti
+from ipywidgets import Accordion, Box, FloatSlider, GridBox, HBox, Layout, Tab, VBox
+ti.init()
+field = ti.field(ti.f32, shape=8)
+x = np.random.default_rng(0).random((60, 2)).astype(np.float32)
+def view(size=320):
+    return ti.viz.Particles(x, lambda: None, radius=5, size=size, energy=lambda: float(x.mean()))
+
+@ti.kernel
+def double():
+    for i in field:
+        field[i] *= 2
+
+LAYOUTS = {
+    "row": lambda: HBox([view(), view()]),
+    "three": lambda: HBox([view(480), view(480), view(480)]),
+    "columns": lambda: HBox([VBox([view(), FloatSlider()]), VBox([view(), FloatSlider()])]),
+    "boxed": lambda: HBox([Box([view()], layout=Layout(width="320px")), view()]),
+    "grid": lambda: GridBox([view(), view()], layout=Layout(grid_template_columns="1fr 1fr")),
+    "tab": lambda: Tab([view()], titles=["one"]),
+    "accordion": lambda: Accordion([view()], titles=["one"], selected_index=0),
+    "explorer": lambda: HBox([view(), ti.viz.explore(double)]),
+}
+"""
+
+
+LAYOUTS = ("row", "three", "columns", "boxed", "grid", "tab", "accordion", "explorer")
+
+# Of each view: its name, its left and right edges and width, those of its stage, and the right edge of its output.
+EDGES = """() => [...document.querySelectorAll('.tinote-view, .tinote-explorer')].map((view) => {
+    const inner = (view.querySelector('.tinote-stage') ?? view).getBoundingClientRect();
+    const cell = view.closest('.jp-OutputArea-output').getBoundingClientRect();
+    const { top, left, right, width } = view.getBoundingClientRect();
+    return { top, left, right, width, stage: inner.width, cell: cell.top, end: cell.right };
+})"""
+
+
+@pytest.mark.parametrize("width", [700, 1600])
+def test_views_in_any_layout_of_widgets_have_room_and_do_not_overlap(notebook, pictures, width):
+    page = notebook(SIDE_BY_SIDE, *(f"LAYOUTS[{name!r}]()" for name in LAYOUTS), width=width, height=1600)
+    page.run_all()
+    page.page.wait_for_function(f"document.querySelectorAll('{STAGE}').length === 14")
+    page.page.wait_for_selector(".tinote-explorer [role=listbox]")
+    found = poll(lambda: page.page.evaluate(EDGES), lambda views: all(view["stage"] >= 140 for view in views))
+    assert len(found) == 15
+    page.page.screenshot(path=pictures.folder / f"side_by_side_{width}.png")
+    for view in found:
+        assert view["width"] >= 150 and view["stage"] <= view["width"] and view["right"] <= view["end"] + 1, view
+    for one, two in zip(found, found[1:], strict=False):
+        if one["cell"] == two["cell"] and one["top"] == two["top"]:
+            assert one["right"] <= two["left"] + 1, (one, two)
+    # Where there is room, each has the size that it was given.
+    assert width < 1600 or [round(view["stage"]) for view in found[:2]] == [320, 320]
+    assert page.problems == []

@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
-from ipywidgets import VBox
+from ipywidgets import Checkbox, HBox, VBox
 
 import tinote as ti
 from tinote.cli.html_export import PageExporter
@@ -307,6 +307,32 @@ def test_a_page_tells_what_became_of_each_view(moving: Any, tmp_path: Path) -> N
 def test_a_page_shows_views_and_text_alone(tmp_path: Path) -> None:
     with pytest.raises(ViewError, match="not int"):
         ti.viz.page([3], tmp_path / "page.html")
+
+
+def test_views_in_a_row_are_in_a_row(moving: Any, tmp_path: Path) -> None:
+    x, step = moving
+    first, second = (ti.viz.Particles(x, step, label=label) for label in ("first", "second"))
+    level = ti.field(ti.f32, shape=())
+    column = VBox([first, ti.viz.slider(first, level, 0, 2, value=1.0, label="level")])
+    page = ti.viz.page([HBox([column, second]), "words"], tmp_path / "page.html").path.read_text("utf-8")
+    row = page[page.index('<div class="tinote-row">') : page.index("words</p>")]
+    assert row.count('data-tinote-view="') == 2 and [view["traits"]["label"] for view in held_by(page)["views"]] == [
+        "first",
+        "second",
+    ]
+
+
+def test_controls_that_a_page_cannot_have_are_named(moving: Any, tmp_path: Path) -> None:
+    x, step = moving
+    view, other = ti.viz.Particles(x, step), ti.viz.Particles(x, step)
+    level = ti.field(ti.f32, shape=())
+    foreign = ti.viz.slider(other, level, 0, 2, value=1.0, label="level")
+    with pytest.warns(UserWarning, match=r"^page\.html is without ") as caught:
+        ti.viz.page(VBox([view, Checkbox(description="walls"), foreign]), tmp_path / "page.html")
+    assert ["Checkbox 'walls'" in str(caught[0].message), "Slider 'level'" in str(caught[1].message)] == [True] * 2
+    with pytest.raises(ViewError, match="Checkbox 'walls' is neither"):
+        ti.viz.page([Checkbox(description="walls")], tmp_path / "empty.html")
+    assert not (tmp_path / "empty.html").exists()
 
 
 def test_html_in_texts_is_text(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ipywidgets import Box, Widget
+from ipywidgets import Box, GridBox, HBox, Widget
 
 from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
@@ -260,7 +260,7 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     Raises
     ------
     ViewError
-        For what is not a live view.
+        For what is not a live view, and for controls without one.
     OSError
         Where the file cannot be written.
 
@@ -276,24 +276,32 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     """
     pages = Pages()
     parts = [f"<h1>{as_text(title)}</h1>"] if title else []
-    parts += [markdown.rendered(_whole(one), escape=True) if isinstance(one, str) else pages.shown(one) for one in [
-        *([text] if text else []), *_parts(views),
-    ]]  # fmt: skip
+    parts += [_shown(one, pages) for one in ([text] if text else []) + [views]]
+    lacking = [one for one in pages.controls if one not in pages.bound]
+    for control in lacking:
+        name = f"{type(control).__name__} {getattr(control, 'description', '')!r}"
+        if not pages.views:
+            raise ViewError(f"a page shows live views and the sliders that are bound to them: {name} is neither")
+        warnings.warn(f"{Path(path).name} is without {name}: only Python knows what it does", stacklevel=2)
     written = pages.html(title or "Live views", "<main>\n" + "\n".join(parts) + "\n</main>")
     return Page(_write(Path(path), written), len(written.encode()), tuple(pages.views))
 
 
-def _parts(views: Any) -> list[Any]:
-    """The views and texts of what was given, in order."""
+def _shown(views: Any, pages: Pages) -> str:
+    """What was given as HTML, in order; a row of widgets is a row where there is room."""
+    if isinstance(views, str):
+        return markdown.rendered(_whole(views), escape=True)
+    if _is_live(views):
+        return pages.shown(views)
     if isinstance(views, Box):
-        return [part for child in views.children for part in _parts(child)]
-    if isinstance(views, str) or _is_live(views):
-        return [views]
+        inner = "\n".join(filter(None, [_shown(child, pages) for child in views.children]))
+        return f'<div class="tinote-row">\n{inner}\n</div>' if isinstance(views, HBox | GridBox) else inner
     if isinstance(views, Sequence):
-        return [part for one in views for part in _parts(one)]
-    if isinstance(views, Widget):
-        return []  # A slider, which is its view's, or another control.
-    raise ViewError(f"a page shows live views and text, not {type(views).__name__}")
+        return "\n".join(_shown(one, pages) for one in views)
+    if not isinstance(views, Widget):
+        raise ViewError(f"a page shows live views and text, not {type(views).__name__}")
+    pages.controls.append(views)
+    return ""
 
 
 def _is_live(value: Any) -> bool:
@@ -317,14 +325,18 @@ def reason_of(error: Exception) -> str:
 
 
 class Pages:
-    """Collects the views of a page. `views`: what became of each."""
+    """Collects the views of a page. `views`: what became of each; `controls`: those among them; `bound`: those
+    that views have."""
 
     def __init__(self) -> None:
         self.views: list[Shown] = []
+        self.controls: list[Widget] = []
+        self.bound: list[Widget] = []
         self._running: list[Running] = []
 
     def shown(self, view: Any) -> str:
         """A view as HTML: where it runs, or its picture with the reason."""
+        self.bound += [slider.widget for slider in view.page_sliders.values()]
         try:
             found = running(view)
         except Exception as error:  # Also one of the user's step.

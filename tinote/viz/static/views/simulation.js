@@ -101,6 +101,7 @@ function simulationView({
   const history = new History(1 + names.length);
   const width = model.get("width");
   el.classList.add("tinote-view");
+  el.style.setProperty("--tinote-width", `${width + 8}px`); // With its padding.
   keepKeys(el);
 
   const button = (name, label, act) =>
@@ -170,7 +171,7 @@ function simulationView({
     class: "tinote-group",
     role: "group",
     "aria-label": model.get("label"),
-    style: `max-width:${width}px`,
+    style: `max-width:${width}px;contain-intrinsic-inline-size:${width}px`,
   });
   if (stage) group.append(make("div", { class: "tinote-noticed" }, stage));
   if (below) group.append(below);
