@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -336,7 +337,7 @@ def test_views_in_any_layout_of_widgets_have_room_and_do_not_overlap(notebook, p
     page.page.screenshot(path=pictures.folder / f"side_by_side_{width}.png")
     for view in found:
         assert view["width"] >= 150 and view["stage"] <= view["width"] and view["right"] <= view["end"] + 1, view
-    for one, two in zip(found, found[1:], strict=False):
+    for one, two in itertools.pairwise(found):
         if one["cell"] == two["cell"] and one["top"] == two["top"]:
             assert one["right"] <= two["left"] + 1, (one, two)
     # Where there is room, each has the size that it was given.

@@ -35,13 +35,13 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_companion,
     write_tangents,
 )
-from tinote.lang.ad.journal.touched_gradients import touched_by, touched_gradients
+from tinote.lang.ad.journal.touched_gradients import touched_by, touched_gradients, with_duals
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
-from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at
+from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
     Arguments,
     arguments_of,
@@ -835,7 +835,7 @@ class Journal(Recorder):
         elif self.gradients_before is None:
             return
         if self.gradients_before is not None:
-            touched = {} if launch is None else self._with_same_duals(touched_by(launch, gradients))
+            touched = {} if launch is None else touched_by(launch, gradients)
             self.gradients_before.begin(self, self._with_duals(gradients), touched)
         else:
             use(self, gradients)
@@ -849,7 +849,7 @@ class Journal(Recorder):
         companions = self._with_duals(gradients)
         if self.gradients_before is not None:
             within = () if results is None else set(gradients).difference(results)
-            touched = self._with_same_duals(touched_gradients(self.events, within))
+            touched = touched_gradients(self.events, within)
             self.gradients_before.begin_sweep(self, companions, touched)
         else:
             for one in companions:
@@ -857,13 +857,7 @@ class Journal(Recorder):
 
     def _with_duals(self, gradients: Iterable[Buffer]) -> list[Buffer]:
         """These and, where it carries tangents, their duals."""
-        if not self.derivative.has_tangents:
-            return list(gradients)
-        return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
-
-    def _with_same_duals(self, touched: Mapping[Buffer, IndexRegions]) -> Mapping[Buffer, IndexRegions]:
-        """The same elements of the duals of gradients."""
-        return {one: regions for gradient, regions in touched.items() for one in self._with_duals([gradient])}
+        return with_duals(gradients) if self.derivative.has_tangents else list(gradients)
 
     def _begin_duals_of(self, gradients: Iterable[Buffer]) -> None:
         """The duals of gradients that are results belong to the recording in whose tangents this one goes on."""

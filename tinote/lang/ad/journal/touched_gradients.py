@@ -43,7 +43,8 @@ def touched_gradients(events: Sequence[Event], gradients: Iterable[Buffer]) -> M
         large -= touched.difference([gradient for gradient, _ in regions])
         for gradient, region in regions:
             found.setdefault(gradient, IndexRegions()).add(region)
-    return {one: regions for one, regions in found.items() if one in large and whole_region(one) not in regions}
+    parts = {one: regions for one, regions in found.items() if one in large and not _covers(regions, one)}
+    return _with_same_duals(parts)
 
 
 def touched_by(launch: Launched, gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
@@ -52,7 +53,22 @@ def touched_by(launch: Launched, gradients: Iterable[Buffer]) -> Mapping[Buffer,
     found: dict[Buffer, IndexRegions] = {}
     for gradient, region in gradient_regions(*launch, large) if large else ():
         found.setdefault(gradient, IndexRegions()).add(region)
-    return found
+    return _with_same_duals(found)
+
+
+def with_duals(gradients: Iterable[Buffer]) -> list[Buffer]:
+    """Gradients and their duals."""
+    return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
+
+
+def _with_same_duals(touched: Mapping[Buffer, IndexRegions]) -> Mapping[Buffer, IndexRegions]:
+    """The same elements of the duals of gradients, which count only where there are tangents."""
+    return {one: regions for gradient, regions in touched.items() for one in with_duals([gradient])}
+
+
+def _covers(regions: IndexRegions, gradient: Buffer) -> bool:
+    whole = whole_region(gradient)
+    return whole is not None and whole in regions
 
 
 def large_gradients(gradients: Iterable[Buffer]) -> set[Buffer]:
