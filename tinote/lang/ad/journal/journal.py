@@ -835,8 +835,7 @@ class Journal(Recorder):
         elif self.gradients_before is None:
             return
         if self.gradients_before is not None:
-            touched = {} if launch is None else touched_by(launch, gradients)
-            self.gradients_before.begin(self, self._with_duals(gradients), touched)
+            self.gradients_before.begin(self, self._with_duals(gradients), touched_by(launch, gradients))
         else:
             use(self, gradients)
             claim(gradients, clear=self.clear_gradients)
@@ -848,9 +847,7 @@ class Journal(Recorder):
         """
         companions = self._with_duals(gradients)
         if self.gradients_before is not None:
-            within = () if results is None else set(gradients).difference(results)
-            touched = touched_gradients(self.events, within)
-            self.gradients_before.begin_sweep(self, companions, touched)
+            self.gradients_before.begin_sweep(self, companions, touched_gradients(self.events, gradients, results))
         else:
             for one in companions:
                 memory_of(one).clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.ir.buffers import Buffer
@@ -17,9 +17,13 @@ from tinote.lang.session.state import memory_of
 _LARGE = 1 << 16
 
 
-def touched_gradients(events: Sequence[Event], gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
-    """The elements that a sweep touches of those large gradients whose touched elements are known before it runs."""
-    large = large_gradients(gradients)
+def touched_gradients(
+    events: Sequence[Event], gradients: Iterable[Buffer], results: Collection[Buffer] | None
+) -> Mapping[Buffer, IndexRegions]:
+    """The elements that a sweep touches of those large gradients whose touched elements are known before it runs.
+    `results`: gradients that anything else reads or writes; None: all may be.
+    """
+    large = large_gradients(set() if results is None else set(gradients).difference(results))
     if not large:
         return {}
     found: dict[Buffer, IndexRegions] = {}
@@ -47,11 +51,11 @@ def touched_gradients(events: Sequence[Event], gradients: Iterable[Buffer]) -> M
     return _with_same_duals(parts)
 
 
-def touched_by(launch: Launched, gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
-    """The same of the gradient of a single launch."""
+def touched_by(launch: Launched | None, gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
+    """The same of the gradient of a single launch, if it is one."""
     large = large_gradients(gradients)
     found: dict[Buffer, IndexRegions] = {}
-    for gradient, region in gradient_regions(*launch, large) if large else ():
+    for gradient, region in gradient_regions(*launch, large) if large and launch is not None else ():
         found.setdefault(gradient, IndexRegions()).add(region)
     return _with_same_duals(found)
 
