@@ -194,7 +194,7 @@ Golden = Callable[..., None]
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Compares text with a file under `golden/` beside the test module: `golden(text)` or `golden(text, name)`.
+    """Compares text with a file under `golden/` next to the test module: `golden(text)` or `golden(text, name)`.
 
     The file is named after the module and the test, or after `name` (which keeps its suffix, `.txt` if it has none).
     `--update-golden` writes what the test produced instead; a file that is missing fails otherwise.

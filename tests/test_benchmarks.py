@@ -353,8 +353,8 @@ def test_the_fastest_row_is_held_against_the_fastest_peer(capsys: pytest.Capture
             (one for one in ad.CASES[0].contenders if one.name in own), (4.0, 6.0, 1.0, 2.0, 3.0, 0.5), strict=True
         )
     ]
-    told = table(replace(ad.CASES[0], at_most_best=1.5), rows)
-    assert told.endswith("target: tinote's fastest style at most 1.5 times c; missed by 1.33")
+    reported = table(replace(ad.CASES[0], at_most_best=1.5), rows)
+    assert reported.endswith("target: tinote's fastest style at most 1.5 times c; missed by 1.33")
 
 
 def reported(**seconds: float) -> dict[str, Any]:
@@ -613,7 +613,7 @@ def test_a_tree_that_fails_or_is_wrong_ends_with_1(repository: Path, name: str, 
     assert status == 1 and rows[name]["verdict"] == "FAILED" and reason in rows[name]["note"]
 
 
-def test_a_commit_that_is_none_is_told(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_commit_that_is_none_is_reported(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         compare.main(["no-such-commit"], repository=repository)
     assert ended.value.code == 2

@@ -157,9 +157,9 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
     assert dead.returncode == 1
     assert "cell 2 ended the kernel's process" in dead.stderr
     at_its_end = "import os, sys; os.write(sys.__stderr__.fileno(), b'out of luck'); os._exit(3)"
-    told = tinote("run", write_notebook(tmp_path / "told.ipynb", at_its_end))
-    assert told.returncode == 1
-    assert "cell 2 ended the kernel's process" in told.stderr and "out of luck" in told.stderr
+    reported = tinote("run", write_notebook(tmp_path / "ended.ipynb", at_its_end))
+    assert reported.returncode == 1
+    assert "cell 2 ended the kernel's process" in reported.stderr and "out of luck" in reported.stderr
 
 
 @pytest.mark.parametrize(

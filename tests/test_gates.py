@@ -393,7 +393,7 @@ def test_what_counts_as_installing_from_an_index(line: str, wrong: bool) -> None
     assert bool(FROM_AN_INDEX.search(line)) is wrong
 
 
-def test_nobody_is_told_to_install_another_project() -> None:
+def test_no_message_says_to_install_another_project() -> None:
     """The name is taken on the public index: messages name the library that is missing, the README an extra of the
     checkout.
     """

@@ -205,3 +205,60 @@ def test_retired_names_are_neither_defined_nor_mentioned() -> None:
         named.setdefault(name, set()).update(re.findall(r"`(\w+)`", text))
     found = [f"{place}: {word}" for place, words in named.items() for word in words & RENAMED.keys()]
     assert not found, f"write {RENAMED}: {found}"
+
+
+#: Private words that were retired from names, as parts of them, and the field's.
+RETIRED_IN_NAMES = {
+    "companion": "shadow (an adjoint or a tangent)",
+    "twin": "clone",
+    "lent": "temporary, borrowed",
+    "lend": "give, borrow",
+    "lending": "with temporaries",
+    "lendable": "may have a temporary",
+    "world": "member (of a batch)",
+    "told": "reported, notified",
+    "heard": "recorded, notified",
+    "hear": "record, receive",
+    "hears": "is active, records",
+    "beside": "next to, besides, compared with",
+    "kin": "related",
+    "stretch": "section, span",
+    "premise": "guard",
+}
+
+
+def definitions(module: ast.Module) -> Iterator[str]:
+    """The names that a module gives: to functions, classes, parameters, variables and attributes."""
+    for node in ast.walk(module):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def words_of(name: str) -> set[str]:
+    """The words that a name is made of, without the plural: of `CompanionsBefore`, `companion` and `before`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
+    return {word.removesuffix("s") if word.removesuffix("s") in RETIRED_IN_NAMES else word for word in words}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("CompanionsBefore", True), ("_told", True), ("in_world", True), ("stretched", False), ("blend", False)],
+)
+def test_what_counts_as_a_retired_name(name: str, found: bool) -> None:
+    assert bool(words_of(name) & RETIRED_IN_NAMES.keys()) is found
+
+
+def test_names_have_no_retired_words() -> None:
+    named = {name: {*definitions(module), *re.split(r"[/.]", name)} for name, module in SOURCES.items()}
+    tests = subprocess.run(["git", "ls-files", "tests"], cwd=PROJECT, capture_output=True, text=True, check=True)
+    named["tests"] = set(re.split(r"[/.\n]", tests.stdout))
+    found = [
+        f"{place}: {name}: {RETIRED_IN_NAMES[word]}"
+        for place, names in named.items()
+        for name in sorted(names)
+        for word in words_of(name) & RETIRED_IN_NAMES.keys()
+    ]
+    assert not found, "\n".join(["write other words:", *found])

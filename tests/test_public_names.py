@@ -59,9 +59,9 @@ def test_functions_of_the_language_have_the_parameters_that_they_name() -> None:
 
 
 def test_the_index_by_topic_knows_every_name() -> None:
-    told = set(re.findall(r"`([^`]+)`", TOPICS))
+    reported = set(re.findall(r"`([^`]+)`", TOPICS))
     for owner in ("ti.ad", "ti.viz", "ti.profiler", "ti.algorithms", "ti.tools"):
-        missing = [name for name in public(MODULES[owner]) if f"{owner}.{name}" not in told]
+        missing = [name for name in public(MODULES[owner]) if f"{owner}.{name}" not in reported]
         assert not missing, f"{owner}: {missing}"
 
 

@@ -160,8 +160,8 @@ def a_solve_with_an_implicit_step() -> Made:
         step()
 
     def reference(k: Any, b: Any, xp: Any = np) -> Any:
-        beside = xp.diag(k[1:], 1)
-        x = xp.linalg.solve(xp.diag(3.0 + k**2) - beside - beside.T, b)
+        off_diagonal = xp.diag(k[1:], 1)
+        x = xp.linalg.solve(xp.diag(3.0 + k**2) - off_diagonal - off_diagonal.T, b)
         root = xp.sqrt(0.9 * (1 + k**2))
         y = 2 / root * xp.sinh(xp.arcsinh(1.5 * x * root) / 3)  # the only real root of the cubic
         return [x, y]

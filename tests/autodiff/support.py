@@ -7,7 +7,7 @@ from typing import Any
 
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
-from tinote.ir.buffers import twin_of
+from tinote.ir.buffers import clone_of
 from tinote.ir.build import Builder
 from tinote.ir.forms import Form
 from tinote.ir.interpret import interpret
@@ -81,8 +81,8 @@ class Program:
         assert self.fn is not None
         count = len(weights)
         originals = (self.x, self.y, self.total)
-        x, y, total = twins = [twin_of(one, adjoint=True, tangent=False, directions=count) for one in originals]
-        fn = redirected(self.fn, dict(zip(originals, twins, strict=True)))
+        x, y, total = clones = [clone_of(one, adjoint=True, tangent=False, directions=count) for one in originals]
+        fn = redirected(self.fn, dict(zip(originals, clones, strict=True)))
         gradient = reverse(fn, directions=count)
         verify(gradient.function, Form.PROMOTED)
         memory, before = DictMemory(), DictMemory()
@@ -119,13 +119,13 @@ class Program:
         """The loss's derivatives along several directions at once."""
         assert self.fn is not None
         count = len(directions)
-        x, y, total = twins = [
-            twin_of(one, adjoint=False, tangent=True, directions=count) for one in (self.x, self.y, self.total)
+        x, y, total = clones = [
+            clone_of(one, adjoint=False, tangent=True, directions=count) for one in (self.x, self.y, self.total)
         ]
         memory = DictMemory({x: list(inputs), y: [0.0] * 4, total: 0.0})
         assert x.tangent and y.tangent and total.tangent
         memory.fill(x.tangent, list(zip(*directions, strict=True)))
-        fn = redirected(self.fn, dict(zip((self.x, self.y, self.total), twins, strict=True)))
+        fn = redirected(self.fn, dict(zip((self.x, self.y, self.total), clones, strict=True)))
         pushed = forward(fn, directions=count).function
         verify(pushed, Form.PROMOTED)
         interpret(pushed, (), memory)

@@ -124,7 +124,7 @@ def test_arrays_that_are_inputs_are_not_written() -> None:
         ([ArrayFacts((4,), np.dtype(np.int64))], "dtype"),
     ],
 )
-def test_what_does_not_fit_is_told(given: list[ArrayFacts], kind: str) -> None:
+def test_what_does_not_fit_is_reported(given: list[ArrayFacts], kind: str) -> None:
     ti.init(default_fp=ti.f64)
     x = ti.field(ti.f64, 4, needs_grad=True)
     program = ArrayFunction("torch_function", lambda: None, x, x)

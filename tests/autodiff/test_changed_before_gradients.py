@@ -66,10 +66,10 @@ class World:
 
     def warned(self) -> list[str]:
         """What the gradient of `square` warns of."""
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as reported:
             warnings.simplefilter("always")
             self.square.grad()
-        return [str(one.message) for one in told]
+        return [str(one.message) for one in reported]
 
 
 #: What happens between the launch and its gradient, and what has changed by that.
@@ -103,9 +103,9 @@ def test_a_change_is_warned_of_once(change: str) -> None:
     for repetition in range(3):
         world.begin()
         do(world)
-        told = world.warned()
-        assert len(told) == (repetition == 0)
-        for text in told:
+        reported = world.warned()
+        assert len(reported) == (repetition == 0)
+        for text in reported:
             assert f"'{name}' has changed since 'square' was launched" in text
             assert "self.square.grad()" in text  # the line of the gradient, and that of the change:
             assert "x[i] + 1.0" in text or "def move_x" in text if "kernel" in change else "lambda w" in text
@@ -224,13 +224,13 @@ def test_random_orders_of_launches_changes_and_gradients(seed: int) -> None:
             for one in x:
                 one.grad[None] = 0.0
             x[pair[1]].grad[None] = 1.0
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as reported:
                 warnings.simplefilter("always")
                 kernels[pair].grad()
             is_right = x[pair[0]].grad[None] == pytest.approx(2 * launched_at[pair])
-            if not told and not is_right:
+            if not reported and not is_right:
                 # Only what was warned of before, at the same lines, may go without a word.
                 assert pair in warned, pair
-            if told:
+            if reported:
                 warned.add(pair)
-                assert "has changed since 'square' was launched" in str(told[0].message)
+                assert "has changed since 'square' was launched" in str(reported[0].message)

@@ -275,7 +275,7 @@ def test_the_same_draws_when_steps_run_again() -> None:
 
 
 def test_a_view_through_which_a_step_writes() -> None:
-    """Nobody is told of what is written through a view: the field behind it is part of the state."""
+    """No recorder is notified of what is written through a view: the field behind it is part of the state."""
     x, y, loss = array(3), array(3), scalar()
     view = x.numpy_view()
 

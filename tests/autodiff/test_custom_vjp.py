@@ -128,7 +128,7 @@ def test_a_matrix_with_run_time_indices() -> None:
     checked(run, [M], loss)
 
 
-def test_it_is_what_is_told_that_counts() -> None:
+def test_the_declared_vjp_counts() -> None:
     x, y, loss = given()
 
     @ti.kernel
@@ -234,7 +234,7 @@ def volume_and_inverse_gradient(A, g, G):
 
 
 def test_forward_mode_goes_by_the_transposed_gradient() -> None:
-    """Through loops and several results, and where the gradient that was told is not that of the code."""
+    """Through loops and several results, and where the declared gradient is not that of the code."""
     x, y, loss = given()
     A = ti.Matrix.field(2, 2, ti.f64, 5, needs_grad=True, needs_dual=True)
     random = np.random.default_rng(5)
@@ -260,7 +260,7 @@ def test_forward_mode_goes_by_the_transposed_gradient() -> None:
     assert loss.dual[None] == pytest.approx(expected, rel=1e-12)
 
 
-def test_second_derivatives_are_those_of_the_gradient_that_was_told() -> None:
+def test_second_derivatives_are_those_of_the_declared_gradient() -> None:
     x, _, loss = given()
 
     @ti.kernel
@@ -293,7 +293,7 @@ def test_a_gradient_that_asks_for_the_adjoint_is_refused_in_forward_mode_with_th
 
 @ti.ad.grad_replaced
 @ti.func
-def untold(a):
+def undeclared(a):
     return a
 
 
@@ -348,13 +348,13 @@ def whole_gradient(a, g):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (untold, "no function was registered"),
+        (undeclared, "no function was registered"),
         (short, "gives 1 adjoints, and `short` has 2 arguments"),
         (misshapen, "as the adjoint of"),
         (deaf, "takes 1 arguments, and not 2"),
         (whole, "floating-point numbers"),
     ],
-    ids=["untold", "short", "misshapen", "deaf", "whole"],
+    ids=["undeclared", "short", "misshapen", "deaf", "whole"],
 )
 def test_what_does_not_fit_is_refused(function: Any, message: str) -> None:
     x, _, loss = given()
@@ -398,7 +398,7 @@ def test_reading_a_differentiated_field_would_be_silent() -> None:
 def test_a_gradient_for_a_device_function_is_one() -> None:
     with pytest.raises(DifferentiationError, match="must be one, too"):
 
-        @ti.ad.grad_for(untold)
+        @ti.ad.grad_for(undeclared)
         def gradient(a: float, g: float) -> float:
             return g
 

@@ -15,7 +15,7 @@ from tinote.autodiff.forward import forward
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives
-from tinote.ir.buffers import twin_of
+from tinote.ir.buffers import clone_of
 from tinote.ir.query import walk
 from tinote.ir.redirect import redirected
 from tinote.ir.types import f64, i32, tangent_type
@@ -46,7 +46,7 @@ def counted(run: Callable[..., None]) -> tuple[Callable[..., None], list[int]]:
     return counting, calls
 
 
-# ---- programs: each makes a function, what jacobian is told of it, and arguments
+# ---- programs: each makes a function, what jacobian gets of it, and arguments
 
 
 def straight() -> Any:
@@ -237,10 +237,10 @@ PROGRAMS = (
 
 def columns(make: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> tuple[list[Array], int]:
     """The Jacobian with at most `most` directions a run, and how many runs it took."""
-    run, told, args = make()
+    run, options, args = make()
     counting, calls = counted(run)
     monkeypatch.setattr(directions, "MOST_DIRECTIONS", most)
-    found = ti.ad.jacobian(counting, **told, mode="forward")(*args)
+    found = ti.ad.jacobian(counting, **options, mode="forward")(*args)
     return [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))], calls[0]
 
 
@@ -268,10 +268,10 @@ def test_fast_maths_differ_by_rounding_only(make: Any, monkeypatch: pytest.Monke
 
 
 def test_duals_of_fields_are_left_alone() -> None:
-    run, told, _ = straight()
-    x, w = told["wrt"]
+    run, options, _ = straight()
+    x, w = options["wrt"]
     w.dual.fill(3.0)
-    ti.ad.jacobian(run, **told, mode="forward")()
+    ti.ad.jacobian(run, **options, mode="forward")()
     assert (w.dual.to_numpy() == 3.0).all() and not x.dual.to_numpy().any()
 
 
@@ -288,14 +288,14 @@ def test_a_launch_without_tangents_runs_as_it_is(monkeypatch: pytest.MonkeyPatch
         for i in x:
             y[i] = 2 * x[i] * other[i]
 
-    lent: list[str] = []
-    real = directions.lending
+    launched: list[str] = []
+    real = directions.request_with_temporaries
 
     def noting(arguments: Any, active: Any) -> Any:
-        lent.append(arguments.specialisation.source.name)
+        launched.append(arguments.specialisation.source.name)
         return real(arguments, active)
 
-    monkeypatch.setattr(directions, "lending", noting)
+    monkeypatch.setattr(directions, "request_with_temporaries", noting)
 
     def run() -> None:
         unrelated()
@@ -303,7 +303,7 @@ def test_a_launch_without_tangents_runs_as_it_is(monkeypatch: pytest.MonkeyPatch
 
     found = ti.ad.jacobian(run, wrt=x, loss=y, mode="forward")()
     np.testing.assert_array_equal(found, 4 * np.eye(16))
-    assert lent == ["double"]
+    assert launched == ["double"]
 
 
 def test_numbers_that_go_through_python_go_one_by_one() -> None:
@@ -396,8 +396,8 @@ def test_a_field_that_was_declared_constant_is() -> None:
 def test_slopes_are_computed_once_for_all_directions() -> None:
     program = made(lambda b, p: b.store(p.y, (zero,), b.prim(primitives.sin, b.load(p.x, (zero,)))))
     assert program.fn is not None
-    twins = {one: twin_of(one, adjoint=False, tangent=True, directions=8) for one in (program.x, program.y)}
-    found = list(walk(forward(redirected(program.fn, twins), directions=8).function.region))
+    clones = {one: clone_of(one, adjoint=False, tangent=True, directions=8) for one in (program.x, program.y)}
+    found = list(walk(forward(redirected(program.fn, clones), directions=8).function.region))
     assert [op.prim for op in found if isinstance(op, ir.Prim)].count(primitives.cos) == 1
     stored = [op.value.type for op in found if isinstance(op, ir.Store)]
     assert stored == [f64, tangent_type(f64, 8)]

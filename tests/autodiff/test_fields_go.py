@@ -65,7 +65,7 @@ MAKES: list[Callable[[], Any]] = [
 
 
 @pytest.mark.parametrize("make", MAKES)
-def test_a_field_goes_with_its_companions(make: Callable[[], Any]) -> None:
+def test_a_field_goes_with_its_shadows(make: Callable[[], Any]) -> None:
     field = make()
     parts = [field, field.grad, field.dual]
     left = [weakref.ref(one) for part in parts for one in (part, part.memory, part.buffer)]

@@ -337,7 +337,7 @@ def test_the_kernels_of_a_gradient_of_its_own_are_searched():
     assert _line(report) == "y[i] = ti.sqrt(x[i])"
 
 
-def test_the_step_of_a_checkpointed_loop_is_told():
+def test_the_step_of_a_checkpointed_loop_is_reported():
     x, loss = scalar(), scalar()
 
     @ti.kernel

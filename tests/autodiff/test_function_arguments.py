@@ -185,7 +185,7 @@ def test_comparisons_and_whole_numbers_are_piecewise_constant(potential: Any) ->
     assert ti.ad.grad(f)(3.5) == pytest.approx(3 * (0.5 * np.sin(X) ** 2).sum())
 
 
-def test_what_would_lose_the_dependence_is_told_or_refused(potential: Any) -> None:
+def test_what_would_lose_the_dependence_is_reported_or_refused(potential: Any) -> None:
     x = ti.field(ti.f64, (), needs_grad=True)
 
     @ti.kernel

@@ -236,8 +236,8 @@ def test_the_table_is_as_wide_as_a_narrow_page():
     # The long expression goes on below, in its column.
     column = head.index("how many")
     assert below and not any(line[:column].strip() for line in below)
-    told = [first[column:].partition("  ")[0], *(line.strip() for line in below)]
-    assert " ".join(told) == f"{velocity.expression} an iteration"
+    reported = [first[column:].partition("  ")[0], *(line.strip() for line in below)]
+    assert " ".join(reported) == f"{velocity.expression} an iteration"
 
 
 def test_what_a_launch_saves_where_it_shares_its_work_with_the_gradient():

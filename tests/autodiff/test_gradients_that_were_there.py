@@ -98,7 +98,7 @@ class Fields:
     def _by_python(self, f: int, to: int) -> None:
         self.x[to, 0] = 2.0 * self.x[f, 1]
 
-    def companions(self) -> list[Any]:
+    def shadows(self) -> list[Any]:
         return [one for field in (self.x, self.inputs, self.loss) for one in (field.grad, field.dual)]
 
 
@@ -120,8 +120,8 @@ def test_what_gradients_held_does_not_matter(seed: int) -> None:
         run()
     expected = fields.inputs.grad.to_numpy()
 
-    held = [draw.uniform(1.0, 2.0, one.shape) for one in fields.companions()]
-    for one, numbers in zip(fields.companions(), held, strict=True):
+    held = [draw.uniform(1.0, 2.0, one.shape) for one in fields.shadows()]
+    for one, numbers in zip(fields.shadows(), held, strict=True):
         one.from_numpy(numbers)
     direction = draw.uniform(0.1, 0.9, COLUMNS)
     derivatives = {
@@ -139,5 +139,5 @@ def test_what_gradients_held_does_not_matter(seed: int) -> None:
         found = derivative()
         wanted = np.sum(expected * direction) if name == "jvp" else expected
         np.testing.assert_allclose(np.reshape(found, np.shape(wanted)), wanted, rtol=1e-12, err_msg=name)
-        for one, numbers in zip(fields.companions(), held, strict=True):
+        for one, numbers in zip(fields.shadows(), held, strict=True):
             np.testing.assert_array_equal(one.to_numpy(), numbers, err_msg=name)

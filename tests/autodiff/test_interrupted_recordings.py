@@ -211,6 +211,6 @@ def test_nothing_records_after_an_interrupt(name: str) -> None:
         gc.collect()  # what an interrupt has left may be collected at any time
         assert recorder.get() is None, place
     assert len(lines_of(run)) < 1.1 * len(lines), "what interrupts have left makes the program longer"
-    # What an interrupt has kept from ending does not hear of what others do from the next recording on.
+    # What an interrupt has kept from ending is not notified of what others do from the next recording on.
     every["tape"]()
     assert state.watchers == [] and own_watcher() is None

@@ -202,7 +202,7 @@ def test_without_double_precision_a_kernel_of_doubles_says_so() -> None:
         f(jnp.ones((3, 4)), jnp.ones(4))
 
 
-def test_what_has_no_derivative_is_told() -> None:
+def test_what_has_no_derivative_is_reported() -> None:
     ti.init(default_fp=ti.f64)
     made = PROGRAMS["fields_that_are_overwritten"]()
     f = ti.ad.jax_function(made.f, inputs=made.inputs, outputs=made.outputs)

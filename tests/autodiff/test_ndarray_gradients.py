@@ -242,7 +242,7 @@ def test_numpy_arrays_are_constants_as_they_were_at_the_launch() -> None:
     w = X + 1
     with ti.ad.Tape(loss):
         weighted(w, x, loss)
-        w[:] = np.nan  # nobody is told
+        w[:] = np.nan  # no recorder is notified
         w = X + 2
         weighted(w, x, loss)
         w *= 0

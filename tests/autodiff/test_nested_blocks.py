@@ -422,7 +422,7 @@ def test_forward_mode_within_a_tape() -> None:
     world.check_within(program)
 
 
-def test_a_tape_and_forward_mode_beside_each_other() -> None:
+def test_a_tape_and_forward_mode_next_to_each_other() -> None:
     world = World()
     x, y, energy, loss = world.x, world.y, world.energy, world.loss
 

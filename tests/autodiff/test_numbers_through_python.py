@@ -247,11 +247,11 @@ TAKEN_OUT: dict[str, Callable[[Fields], Any]] = {
 
 @pytest.mark.parametrize("interface", ["tape", "checkpoint", "forward mode", "jvp", "grad", "vjp", "jacobian reverse"])
 @pytest.mark.parametrize("name", list(TAKEN_OUT))
-def test_a_plain_number_that_comes_back_is_told(name: str, interface: str, f: Fields) -> None:
-    told = warned(f, interface, lambda: TAKEN_OUT[name](f))
+def test_a_plain_number_that_comes_back_is_reported(name: str, interface: str, f: Fields) -> None:
+    reported = warned(f, interface, lambda: TAKEN_OUT[name](f))
     runs = 6 if interface in ("forward mode", "jvp") else 1  # one for each unit vector
-    assert 1 <= len(told) <= runs, told
-    assert __file__ in told[0]
+    assert 1 <= len(reported) <= runs, reported
+    assert __file__ in reported[0]
 
 
 @pytest.mark.parametrize("interface", ["tape", "checkpoint", "grad", "forward mode", "jvp", "jacobian reverse"])
@@ -272,15 +272,15 @@ def test_a_field_without_a_derivative_between(interface: str, f: Fields) -> None
         assert INTERFACES[interface](f, program)[0].tolist() == expected
 
 
-def test_it_is_told_once_with_both_lines(f: Fields) -> None:
+def test_it_is_reported_once_with_both_lines(f: Fields) -> None:
     def program() -> None:
         for i in range(3):
             taken = float(f.y[i])
             f.scaled(taken)
 
-    (told,) = warned(f, "tape", program)
-    assert "taken = float(f.y[i])" in told
-    assert "f.scaled(taken)" in told
+    (reported,) = warned(f, "tape", program)
+    assert "taken = float(f.y[i])" in reported
+    assert "f.scaled(taken)" in reported
 
 
 def test_it_is_an_error_where_a_tape_validates() -> None:
@@ -314,7 +314,7 @@ LOOKS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", list(LOOKS))
-def test_looking_alone_is_not_told_and_changes_nothing(name: str, f: Fields) -> None:
+def test_looking_alone_is_not_reported_and_changes_nothing(name: str, f: Fields) -> None:
     """Nothing plain is written or passed afterwards."""
 
     def program() -> None:

@@ -96,8 +96,8 @@ class Steps:
             left.append([field.to_numpy().tobytes() for field in self.fields])
         return left
 
-    def worlds(self, step: Callable[[float], Any]) -> tuple[list[Any], Callable[[], list[Any]]]:
-        """What is left in each of some worlds, all of which begin with the same fields; and how to find it out as a
+    def members(self, step: Callable[[float], Any]) -> tuple[list[Any], Callable[[], list[Any]]]:
+        """What is left in each of some members, all of which begin with the same fields; and how to find it out as a
         batch.
         """
         space, fields = self.library.space, self.library.fields
@@ -114,14 +114,14 @@ class Steps:
                 space[name].from_numpy(np.array(value))
             self.space["Q"][...] = self.start["q"]
 
-        def world(a: float) -> Any:
+        def member(a: float) -> Any:
             return step(a), [field.to_numpy() for field in every]
 
         def batch() -> list[Any]:
             begin()
             before = [field.to_numpy().tobytes() for field in every]
-            numbers, arrays = ti.ad.vmap(world)(np.array(values))
-            assert [field.to_numpy().tobytes() for field in every] == before, "no world is the session's"
+            numbers, arrays = ti.ad.vmap(member)(np.array(values))
+            assert [field.to_numpy().tobytes() for field in every] == before, "no member is the session's"
             return [
                 [np.float64(number).tobytes(), *[array[k].tobytes() for array in arrays]]
                 for k, number in enumerate(numbers)
@@ -130,7 +130,7 @@ class Steps:
         left: list[Any] = []
         for value in values:
             begin()
-            number, arrays = world(value)
+            number, arrays = member(value)
             left.append([np.float64(number).tobytes(), *[array.tobytes() for array in arrays]])
         return left, batch
 
@@ -209,7 +209,7 @@ def test_random_batches(random_programs: range) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    wanted, batch = steps.worlds(steps.space[name])
+                    wanted, batch = steps.members(steps.space[name])
                 except Exception:
                     continue  # it does not run
                 try:

@@ -119,7 +119,7 @@ def run():
     for i in x:
         loss[None] += f(x[i], i + 1)
 """,
-    "beside what is differentiated": """
+    "next to what is differentiated": """
 @ti.real_func
 def depth(n: ti.i32) -> ti.i32:
     return 0 if n == 0 else 1 + depth(n // 2)

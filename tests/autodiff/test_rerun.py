@@ -183,22 +183,22 @@ KEPT = ("inside", "first_half", "where_positive", "both", "scattered", "summed",
 @pytest.mark.parametrize("stage", KEPT)
 def test_what_does_not_run_again(stage: str, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rerun, "LEAST_BYTES", 0)
-    heard = Counter[str]()
+    asked = Counter[str]()
     real = reruns.rerun_of
 
-    def heard_of(instance: Any, native: Any, values: Any) -> Any:
+    def counting(instance: Any, native: Any, values: Any) -> Any:
         found = real(instance, native, values)
-        heard[instance.kernel_name] += found is not None
+        asked[instance.kernel_name] += found is not None
         return found
 
-    monkeypatch.setattr(reruns, "rerun_of", heard_of)
+    monkeypatch.setattr(reruns, "rerun_of", counting)
 
     gradient, _ = runge_kutta(N, "both(b, d, x, a)" if stage == "both" else f"{stage}(b, x, a)")
     x = np.linspace(0.5, 1.5, N)
     found = [bits(gradient(x)) for _ in range(6)]
     assert counted.runs == 2
-    assert heard[stage] == 0
-    assert stage in heard or stage == "both"  # which is not even asked: it writes two arrays
+    assert asked[stage] == 0
+    assert stage in asked or stage == "both"  # which is not even asked: it writes two arrays
     assert found
 
 

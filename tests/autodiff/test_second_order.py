@@ -208,7 +208,7 @@ def of_a_rotation(A):
 
 
 @ti.func
-def of_a_stretch(A):
+def of_a_stretching(A):
     _, S = ti.polar_decompose(A)
     return S[0, 0] ** 2
 
@@ -253,7 +253,7 @@ def _of_a_matrix(function: Any, start: Any) -> tuple[Callable[[], Any], Any, Any
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize(
     "function",
-    [of_singular_values, of_singular_vectors, of_a_rotation, of_a_stretch, of_eigenvalues, of_eigenvectors],
+    [of_singular_values, of_singular_vectors, of_a_rotation, of_a_stretching, of_eigenvalues, of_eigenvectors],
     ids=lambda function: function.__name__,
 )
 def test_decompositions(function: Any, n: int) -> None:

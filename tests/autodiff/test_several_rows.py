@@ -33,9 +33,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def rows(make: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> list[Array]:
     """The Jacobian with at most `most` directions a sweep."""
-    run, told, args = make()
+    run, options, args = make()
     monkeypatch.setattr(directions, "MOST_DIRECTIONS", most)
-    found = ti.ad.jacobian(run, **told, mode="reverse")(*args)
+    found = ti.ad.jacobian(run, **options, mode="reverse")(*args)
     return [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
 
 
@@ -197,9 +197,9 @@ def test_a_single_number_has_several_seeds_too() -> None:
 
 
 def test_a_seed_of_another_shape_is_refused() -> None:
-    run, told, _ = straight()
+    run, options, _ = straight()
     with pytest.raises(DifferentiationError, match="shape"):
-        ti.ad.vjp(run, **told)(np.ones((2, 18)))
+        ti.ad.vjp(run, **options)(np.ones((2, 18)))
 
 
 def test_what_is_kept_for_later_calls_is_not_handed_out() -> None:

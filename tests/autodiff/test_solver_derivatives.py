@@ -327,7 +327,7 @@ def test_a_checkpointed_loop_of_solves() -> None:
     assert close(system.b.grad.to_numpy(), expected[1])
 
 
-def test_a_result_that_becomes_a_numpy_array_is_told_to_lose_its_derivatives() -> None:
+def test_a_result_that_becomes_a_numpy_array_is_reported_to_lose_its_derivatives() -> None:
     system = System()
     solver = ti.linalg.SparseSolver(ti.f64, "LU")
     with pytest.raises(Warning, match=r"lost|constant|taken"), ti.ad.Tape(system.loss):

@@ -1,5 +1,5 @@
-"""Serial code at the top of a kernel, whose gradient needs saved values, beside parallel loops: each kind of it at each
-place, against differences.
+"""Serial code at the top of a kernel, whose gradient needs saved values, next to parallel loops: each kind of it at
+each place, against differences.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def start(fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("parts", [*itertools.product(PARALLEL, SERIAL, PARALLEL)], ids="-".join)
-def test_saved_values_of_serial_code_beside_parallel_loops(parts: tuple[str, str, str]) -> None:
+def test_saved_values_of_serial_code_next_to_parallel_loops(parts: tuple[str, str, str]) -> None:
     kernel, fields = kernel_of(PARALLEL[parts[0]], SERIAL[parts[1]], PARALLEL[parts[2]])
     start(fields)
     with ti.ad.Tape(fields["L"]):

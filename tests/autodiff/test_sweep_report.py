@@ -175,7 +175,7 @@ def test_a_custom_gradient_is_one_launch() -> None:
     assert report.launches[0].kernel == "nothing" and report.norms["x"].values[0] == pytest.approx(5.0)
 
 
-def test_what_the_tape_keeps_is_told_by_launch() -> None:
+def test_what_the_tape_keeps_is_reported_by_launch() -> None:
     x, loss = array(1000), scalar()
 
     @ti.kernel

@@ -38,7 +38,7 @@ def check_program(tape: Any) -> Program:
         assert show(parse(show(plan))) == show(plan)
         ready = prepared(plan, tables.natives, tables.memories, 1)
         kept = [held for held, _ in kept_by(tape)]
-        for number, block in tables.lent_blocks.items():
+        for number, block in tables.borrowed_blocks.items():
             held = kept[number]
             ready.point(block, held.begin if isinstance(held, Memory) else held.ctypes.data)
         ready.run()

@@ -257,7 +257,7 @@ def test_other_tasks_that_run_meanwhile() -> None:
     def count():
         other[None] += 1.0
 
-    async def beside(rounds: int) -> None:
+    async def meanwhile(rounds: int) -> None:
         for _ in range(rounds):
             count()
             await asyncio.sleep(0)
@@ -272,7 +272,7 @@ def test_other_tasks_that_run_meanwhile() -> None:
     async def main() -> None:
         for n in range(ROUNDS):
             chain.x.from_numpy(np.linspace(0.5, 1.5, N) + 0.1 * n)
-            await asyncio.gather(beside(4), taped())
+            await asyncio.gather(meanwhile(4), taped())
             chain.check()
             assert other[None] == 4 * (n + 1)
 

@@ -618,13 +618,13 @@ def test_loops_of_tapes_leave_nothing() -> None:
 def test_only_what_is_needed_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what is only read, not what is written with constants, not what nobody reads toward the loss."""
     made: list[str] = []
-    real = temporary_adjoints.temporary_companion
+    real = temporary_adjoints.temporary_shadow
 
     def noting(buffer: Any, *how: Any) -> Any:
         made.append(buffer.name)
         return real(buffer, *how)
 
-    monkeypatch.setattr(temporary_adjoints, "temporary_companion", noting)
+    monkeypatch.setattr(temporary_adjoints, "temporary_shadow", noting)
     x, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, (), **BOTH)
     read, constant, needed, picture, shown, late = [
         ti.field(ti.f64, N, name=name) for name in ("read", "constant", "needed", "picture", "shown", "late")

@@ -231,13 +231,13 @@ TAKEN_OUT = [
 
 
 @pytest.mark.parametrize("program", TAKEN_OUT)
-def test_a_plain_number_that_comes_back_is_told_once_with_both_lines(program: str) -> None:
+def test_a_plain_number_that_comes_back_is_reported_once_with_both_lines(program: str) -> None:
     world = World()
     text = f"squares()\n{program}\n{program}\n"
     for interface in ("tape", "forward mode", "grad", "jvp"):
         world.start()
         along = [np.ones(field.shape + field.element) for field in world.fields]
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as reported:
             warnings.simplefilter("always")
             if interface == "tape":
                 with ti.ad.Tape(world.loss):
@@ -249,8 +249,8 @@ def test_a_plain_number_that_comes_back_is_told_once_with_both_lines(program: st
                 ti.ad.grad(lambda: world.run(text), wrt=world.fields, loss=world.loss)()
             else:
                 ti.ad.jvp(lambda: world.run(text), wrt=world.fields, loss=world.loss)(along)
-        assert len(told) == 1, interface
-        message = str(told[0].message)
+        assert len(reported) == 1, interface
+        message = str(reported[0].message)
         assert "its derivative is lost" in message
         assert message.count("<program>, line 2") == 2
     ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
@@ -280,7 +280,7 @@ def test_literals_and_older_numbers_do_not_come_from_there(program: str) -> None
             world.run(f"squares(); {program}; squares()")
 
 
-def test_a_number_that_goes_into_a_custom_function_is_told() -> None:
+def test_a_number_that_goes_into_a_custom_function_is_reported() -> None:
     world = World()
     world.start()
 

@@ -1,4 +1,4 @@
-"""How a tape is told to check the access rules, and which memory the checks follow."""
+"""How a tape is made to check the access rules, and which memory the checks follow."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""`ti.ad.vmap`: many worlds at once give what a loop over them gives, bit for bit; what cannot be is refused."""
+"""`ti.ad.vmap`: a batch gives what a loop over its members gives, bit for bit; what cannot be is refused."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ import pytest
 
 import tinote as ti
 from tinote.errors import CaptureError, DifferentiationError, KernelIndexError, KernelZeroDivisionError
-from tinote.lang.capture.worlds import Worlds
+from tinote.lang.capture.batch import Batch
 from tinote.lang.session.state import session
 
-COUNT, WORLDS = 5, 13
+COUNT, MEMBERS = 5, 13
 Worker = Callable[..., Any]
 array = ti.types.ndarray(dtype=ti.f64, ndim=1)
 single = ti.types.ndarray(dtype=ti.f32, ndim=2)
 
 
 class Library:
-    """Fields and kernels, and functions of one world, each with its arguments and their axes."""
+    """Fields and kernels, and functions of one member, each with its arguments and their axes."""
 
     def __init__(self, threads: int = 1) -> None:
         ti.init(num_threads=threads, default_fp=ti.f64, random_seed=3)
@@ -97,8 +97,8 @@ class Library:
 
         self.potential, self.element, self.scale, self.squares = potential, element, scale, squares
         draw = np.random.default_rng(2)
-        arrays, numbers = draw.uniform(0.5, 1, (WORLDS, COUNT)), draw.uniform(0.5, 2, WORLDS)
-        singles = draw.uniform(0.5, 1, (WORLDS, COUNT, 2)).astype(np.float32)
+        arrays, numbers = draw.uniform(0.5, 1, (MEMBERS, COUNT)), draw.uniform(0.5, 2, MEMBERS)
+        singles = draw.uniform(0.5, 1, (MEMBERS, COUNT, 2)).astype(np.float32)
 
         def simulate(dt: float) -> None:
             loss[None] = 0
@@ -163,7 +163,7 @@ class Library:
             return run
 
         #: name: function, arguments, axes
-        self.worlds: dict[str, tuple[Worker, tuple[Any, ...], Any]] = {
+        self.members: dict[str, tuple[Worker, tuple[Any, ...], Any]] = {
             "a kernel": (potential, (numbers, arrays), 0),
             "one argument that all share": (potential, (1.5, arrays), (None, 0)),
             "an array that all share": (potential, (numbers, arrays[0]), (0, None)),
@@ -173,7 +173,7 @@ class Library:
             "another axis": (written, (np.asfortranarray(arrays.T), numbers), (1, 0)),
             "the last axis": (written, (arrays.T, numbers), (-1, 0)),
             "conditions": (decides, (arrays, 3 * numbers), 0),
-            "integers, truth values, containers": (counts, (np.arange(WORLDS, dtype=np.int16), numbers), 0),
+            "integers, truth values, containers": (counts, (np.arange(MEMBERS, dtype=np.int16), numbers), 0),
             "single precision": (lambda a: (turn(a), a)[1], (singles,), 0),
             "random numbers": (drawn, (arrays,), 0),
             "trees": (held, ([arrays, arrays[::-1]], {"by": numbers}, self.z, "one"), (0, {"by": 0}, None, None)),
@@ -210,53 +210,55 @@ class Library:
         return [field.to_numpy().tobytes() for field in self.fields]
 
 
-def of_world(value: Any, axis: Any, world: int) -> Any:
-    """What one world has of an argument: a copy."""
+def of_member(value: Any, axis: Any, member: int) -> Any:
+    """What one member has of an argument: a copy."""
     if isinstance(value, list | tuple):
         axes = axis if isinstance(axis, list | tuple) else [axis] * len(value)
-        return type(value)([of_world(one, a, world) for one, a in zip(value, axes, strict=True)])
+        return type(value)([of_member(one, a, member) for one, a in zip(value, axes, strict=True)])
     if isinstance(value, dict):
-        return {key: of_world(one, axis[key] if isinstance(axis, dict) else axis, world) for key, one in value.items()}
+        return {
+            key: of_member(one, axis[key] if isinstance(axis, dict) else axis, member) for key, one in value.items()
+        }
     if axis is None:
         return value.copy() if isinstance(value, np.ndarray) else value
-    found = np.take(value, world, axis)
+    found = np.take(value, member, axis)
     return found.item() if found.ndim == 0 else found.copy()
 
 
 def loop(library: Library, f: Worker, args: Sequence[Any], axes: Any) -> list[Any]:
-    """The same world by world."""
+    """The same member by member."""
     axes = axes if isinstance(axes, tuple) else (axes,) * len(args)
     found = []
     launches = 0
-    for world in range(WORLDS):
+    for member in range(MEMBERS):
         library.begin()
         session.launches = launches
-        found.append(bits(f(*[of_world(value, axis, world) for value, axis in zip(args, axes, strict=True)])))
+        found.append(bits(f(*[of_member(value, axis, member) for value, axis in zip(args, axes, strict=True)])))
         launches = session.launches
     return found
 
 
-def bits(value: Any, world: int | None = None) -> Any:
-    """A value by its bits; of a batch, what one world has of it."""
+def bits(value: Any, member: int | None = None) -> Any:
+    """A value by its bits; of a batch, what one member has of it."""
     if isinstance(value, tuple | list):
-        return [bits(one, world) for one in value]
+        return [bits(one, member) for one in value]
     if isinstance(value, dict):
-        return {key: bits(one, world) for key, one in value.items()}
+        return {key: bits(one, member) for key, one in value.items()}
     if value is None or isinstance(value, str):
         return value
     array = np.asarray(getattr(value, "values", value))
-    array = array if world is None else array[world]
+    array = array if member is None else array[member]
     return array.shape, array.dtype.str, array.tobytes()
 
 
-NAMES = list(Library().worlds)
+NAMES = list(Library().members)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", NAMES)
-def test_worlds_are_what_a_loop_gives(name: str, threads: int) -> None:
+def test_batches_are_what_a_loop_gives(name: str, threads: int) -> None:
     library = Library(threads)
-    f, args, axes = library.worlds[name]
+    f, args, axes = library.members[name]
     library.begin()
     before = [one.copy() for one in args if isinstance(one, np.ndarray)]
     wanted = loop(library, f, args, axes)
@@ -266,35 +268,37 @@ def test_worlds_are_what_a_loop_gives(name: str, threads: int) -> None:
     for _ in range(2):
         library.begin()
         found = batched(*args)
-        assert [bits(found, world) for world in range(WORLDS)] == wanted
-        assert library.state() == state, "no world is the session's"
+        assert [bits(found, member) for member in range(MEMBERS)] == wanted
+        assert library.state() == state, "no member is the session's"
         given = [one for one in args if isinstance(one, np.ndarray)]
-        assert all(map(np.array_equal, before, given)), "what worlds write is their own"
+        assert all(map(np.array_equal, before, given)), "what members write is their own"
 
 
-def test_worlds_run_natively(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_run_natively(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(2)
-    f, args, _ = library.worlds["a value and a gradient"]
+    f, args, _ = library.members["a value and a gradient"]
     batched = ti.ad.vmap(f)
     batched(*args)
     ran: list[int] = []
-    run = Worlds.run
-    monkeypatch.setattr(Worlds, "run", lambda self, count, *others: (ran.append(count), run(self, count, *others))[1])
+    run = Batch.run
+    monkeypatch.setattr(Batch, "run", lambda self, count, *others: (ran.append(count), run(self, count, *others))[1])
     monkeypatch.setattr("tinote.runtime.launch.Launcher.run", lambda *_: pytest.fail("a launch from Python"))
     batched(*args)
     batched(*[np.concatenate([one, one, one]) for one in args])
-    assert ran == [WORLDS, 3 * WORLDS], "the number of worlds is no matter"
+    assert ran == [MEMBERS, 3 * MEMBERS], "the number of members is no matter"
 
 
-def test_a_thousand_small_worlds_are_a_few_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a world costs beside its own work: as many words of instructions, whatever the session holds beside."""
+def test_a_thousand_small_members_are_a_few_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a member costs besides its own work: always the same number of words of instructions, whatever the session
+    holds.
+    """
     library = Library()
     others = [ti.field(ti.f64, shape=1000, needs_grad=True) for _ in range(20)]
-    f, args, _ = library.worlds["a value and a gradient"]
+    f, args, _ = library.members["a value and a gradient"]
     batched = ti.ad.vmap(f)
-    made: list[Worlds] = []
-    run = Worlds.run
-    monkeypatch.setattr(Worlds, "run", lambda self, *given: (made.append(self), run(self, *given))[1])
+    made: list[Batch] = []
+    run = Batch.run
+    monkeypatch.setattr(Batch, "run", lambda self, *given: (made.append(self), run(self, *given))[1])
     batched(*args)
     words = len(made[0]._lanes[0].words)
     assert words < 250
@@ -304,9 +308,9 @@ def test_a_thousand_small_worlds_are_a_few_instructions(monkeypatch: pytest.Monk
 
 def test_what_comes_out_is_placed() -> None:
     library = Library()
-    f, args, _ = library.worlds["a value and a gradient"]
+    f, args, _ = library.members["a value and a gradient"]
     value, gradient = ti.ad.vmap(f)(*args)
-    assert value.shape == (WORLDS,)
+    assert value.shape == (MEMBERS,)
     placed = ti.ad.vmap(f, out_axes=(0, 1))(*args)
     assert np.array_equal(placed[1], gradient.T)
     assert np.array_equal(ti.ad.vmap(f, out_axes=-1)(*args)[1], gradient.T)
@@ -319,33 +323,33 @@ def test_fields_by_name() -> None:
     library = Library()
     x, v, z, loss = library.x, library.v, library.z, library.loss
     draw = np.random.default_rng(4)
-    begins, speeds = draw.uniform(0.5, 1, (WORLDS, COUNT)), draw.uniform(0.5, 1, (WORLDS, COUNT, 2))
+    begins, speeds = draw.uniform(0.5, 1, (MEMBERS, COUNT)), draw.uniform(0.5, 1, (MEMBERS, COUNT, 2))
     library.begin()
-    f, (arrays, steps), _ = library.worlds["fields"]
+    f, (arrays, steps), _ = library.members["fields"]
     simulate = next(cell.cell_contents for cell in f.__closure__ if callable(cell.cell_contents))
     batched = ti.ad.vmap(simulate, fields=[x, v], results=z)
-    assert batched((begins, speeds), steps).shape == (WORLDS, COUNT)
+    assert batched((begins, speeds), steps).shape == (MEMBERS, COUNT)
     positions, losses = ti.ad.vmap(simulate, fields=[x, v], results=(x, loss))((begins, speeds), steps)
     gradient = ti.ad.vmap(ti.ad.grad(simulate, wrt=x, loss=loss), fields=x)(begins, steps)
-    for world in range(WORLDS):
+    for member in range(MEMBERS):
         library.begin()
-        x.from_numpy(begins[world])
-        wanted = ti.ad.grad(simulate, wrt=x, loss=loss)(steps[world])
-        assert np.array_equal(gradient[world], wanted)
+        x.from_numpy(begins[member])
+        wanted = ti.ad.grad(simulate, wrt=x, loss=loss)(steps[member])
+        assert np.array_equal(gradient[member], wanted)
         library.begin()
-        x.from_numpy(begins[world])
-        v.from_numpy(speeds[world])
-        simulate(steps[world])
-        assert np.array_equal(positions[world], x.to_numpy())
-        assert losses[world] == loss[None]
+        x.from_numpy(begins[member])
+        v.from_numpy(speeds[member])
+        simulate(steps[member])
+        assert np.array_equal(positions[member], x.to_numpy())
+        assert losses[member] == loss[None]
     both = ti.ad.vmap(lambda a: library.potential(1.0, a), fields=x, results=x)(begins, arrays)
-    assert both[0].shape == (WORLDS,) and np.array_equal(both[1], begins)
+    assert both[0].shape == (MEMBERS,) and np.array_equal(both[1], begins)
 
 
 def test_ndarrays_and_arguments_by_keyword() -> None:
     library = Library()
-    f, (numbers, arrays), _ = library.worlds["a kernel"]
-    held = ti.ndarray(ti.f64, (WORLDS, COUNT))
+    f, (numbers, arrays), _ = library.members["a kernel"]
+    held = ti.ndarray(ti.f64, (MEMBERS, COUNT))
     held.from_numpy(arrays)
     wanted = ti.ad.vmap(f)(numbers, arrays)
     assert np.array_equal(ti.ad.vmap(f)(numbers, held), wanted)
@@ -354,23 +358,23 @@ def test_ndarrays_and_arguments_by_keyword() -> None:
 
 def test_batches_of_batches() -> None:
     library = Library()
-    f, (_, arrays), _ = library.worlds["a value and a gradient"]
+    f, (_, arrays), _ = library.members["a value and a gradient"]
     scales = np.array([0.5, 1.0, 2.0])
     inner = ti.ad.vmap(f, (0, None))
     values, gradients = ti.ad.vmap(inner, (None, 0))(scales, arrays)
-    assert values.shape == (WORLDS, 3) and gradients.shape == (WORLDS, 3, COUNT)
-    for world in range(WORLDS):
+    assert values.shape == (MEMBERS, 3) and gradients.shape == (MEMBERS, 3, COUNT)
+    for member in range(MEMBERS):
         for k, scale in enumerate(scales.tolist()):
-            value, gradient = f(scale, arrays[world])
-            assert values[world, k] == value and np.array_equal(gradients[world, k], gradient)
+            value, gradient = f(scale, arrays[member])
+            assert values[member, k] == value and np.array_equal(gradients[member, k], gradient)
     captured = ti.capture(lambda: inner(scales, arrays[0]))
     assert bits(captured()) == bits(inner(scales, arrays[0])) == bits(captured())
 
 
 @pytest.mark.parametrize("why", ["plain Python", "profiled"])
-def test_worlds_in_python(why: str) -> None:
+def test_batches_in_python(why: str) -> None:
     library = Library()
-    f, args, axes = library.worlds["an array that is written"]
+    f, args, axes = library.members["an array that is written"]
     wanted = loop(library, f, args, axes)
     if why == "plain Python":
         ti.init(arch=ti.python)
@@ -388,18 +392,18 @@ def test_worlds_in_python(why: str) -> None:
 
         x.from_numpy(library.start[0])
         found, counts = ti.ad.vmap(twice)(*args)
-        assert counts.tolist() == [x[0] + 1] * WORLDS
+        assert counts.tolist() == [x[0] + 1] * MEMBERS
         assert np.allclose(found, args[0] * args[1][:, None] + x.to_numpy())
         return
     library.begin()
     session.config = session.config._replace(kernel_profiler=True)
     found = ti.ad.vmap(f)(*args)
-    assert [bits(found, world) for world in range(WORLDS)] == wanted
+    assert [bits(found, member) for member in range(MEMBERS)] == wanted
 
 
 def test_what_changes_is_captured_anew() -> None:
     library = Library()
-    f, args, _ = library.worlds["fields"]
+    f, args, _ = library.members["fields"]
     factor = [1.0]
     scaled = ti.ad.vmap(lambda a, dt: f(a, dt * factor[0]))
     library.begin()
@@ -415,7 +419,7 @@ def test_what_changes_is_captured_anew() -> None:
     assert not np.array_equal(first[0], second[0])
     ti.init(default_fp=ti.f64)
     library = Library()
-    f, args, _ = library.worlds["fields"]
+    f, args, _ = library.members["fields"]
     assert np.isfinite(ti.ad.vmap(f)(*args)[0]).all()
 
 
@@ -423,18 +427,18 @@ def test_what_changes_is_captured_anew() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_fault_is_told_with_its_world(threads: int) -> None:
+def test_a_fault_names_its_member(threads: int) -> None:
     library = Library(threads)
     element = library.element
     batched = ti.ad.vmap(lambda k: element(k))
-    worlds = np.zeros(4000, np.int32)
-    assert batched(worlds).shape == (4000,)
-    worlds[[3999, 2500, 1234, 1250]] = COUNT
+    members = np.zeros(4000, np.int32)
+    assert batched(members).shape == (4000,)
+    members[[3999, 2500, 1234, 1250]] = COUNT
     for _ in range(10):
         with pytest.raises(KernelIndexError, match="in element 1234 of a batch of 4000") as caught:
-            batched(worlds)
+            batched(members)
         assert "return x[k]" in str(caught.value)
-        assert "batched(worlds)" in str(caught.value)
+        assert "batched(members)" in str(caught.value)
     ratio = ti.ad.vmap(lambda a, b: element(0) + a / b)
     assert ratio(np.ones(9), np.ones(9)).shape == (9,)
     with pytest.raises(KernelZeroDivisionError, match="in element 5 of a batch of 9") as caught:
@@ -444,8 +448,8 @@ def test_a_fault_is_told_with_its_world(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_fault_stops_the_worlds_after_it(threads: int) -> None:
-    """A loop would not have come to the world that never ends."""
+def test_a_fault_stops_the_members_after_it(threads: int) -> None:
+    """A loop would not have come to the member that never ends."""
     ti.init(num_threads=threads)
     x = ti.field(ti.i32, shape=4)
 
@@ -466,7 +470,7 @@ def test_a_fault_stops_the_worlds_after_it(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("how", ["long worlds", "many worlds"])
+@pytest.mark.parametrize("how", ["long members", "many members"])
 def test_a_batch_is_interrupted(how: str, threads: int) -> None:
     ti.init(num_threads=threads)
     x = ti.field(ti.f32, shape=4)
@@ -493,7 +497,7 @@ def test_a_batch_is_interrupted(how: str, threads: int) -> None:
         timer.start()
         with pytest.raises(KeyboardInterrupt) as caught:
             while True:
-                if how == "long worlds":
+                if how == "long members":
                     batched(np.full(4, 7, np.int32))
                 batched(np.zeros(20000, np.int32))
         ended = time.monotonic()
@@ -503,7 +507,9 @@ def test_a_batch_is_interrupted(how: str, threads: int) -> None:
     # Half a second is what is promised. Other work on the machine may hold up one answer, or the launch until after the
     # signal; a later one counts then.
     tries = [interrupted()]
-    while tries[-1][0] > 0.5 or (how == "long worlds" and not any("while forever == 7" in one for one in tries[-1][1])):
+    while tries[-1][0] > 0.5 or (
+        how == "long members" and not any("while forever == 7" in one for one in tries[-1][1])
+    ):
         assert len(tries) < 10, tries
         tries.append(interrupted())
     assert (batched(np.zeros(5, np.int32)) > 1 - 1e-6).all()
@@ -519,8 +525,8 @@ WRONG = {
     "an axis that is not there": (lambda f, k, a: ti.ad.vmap(f, (0, 2))(k, a), "axis 2 does not exist"),
     "a number": (lambda f, k, a: ti.ad.vmap(f)(1.0, a), "argument 0 is a number, which has no batch axis"),
     "an object": (lambda f, k, a: ti.ad.vmap(f)(None, a), "argument 0 is None"),
-    "different worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:3], a), "such as 3 and 13"),
-    "no worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:0], a[:0]), "the batch is empty"),
+    "different members": (lambda f, k, a: ti.ad.vmap(f)(k[:3], a), "such as 3 and 13"),
+    "no members": (lambda f, k, a: ti.ad.vmap(f)(k[:0], a[:0]), "the batch is empty"),
     "nothing differs": (lambda f, k, a: ti.ad.vmap(f, None)(1.0, a[0]), "no argument .* has a batch axis"),
     "text": (lambda f, k, a: ti.ad.vmap(f)(np.array(["a"]), a), "a batch consists of numbers"),
     "fields that are none": (lambda f, k, a: ti.ad.vmap(f, fields=[3]), "must be a field or a list of fields"),
@@ -531,7 +537,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_arguments_that_do_not_go_together(name: str) -> None:
     library = Library()
-    f, (numbers, arrays), _ = library.worlds["a kernel"]
+    f, (numbers, arrays), _ = library.members["a kernel"]
     call, message = WRONG[name]
     with pytest.raises(DifferentiationError, match=message):
         call(f, numbers, arrays)
@@ -568,8 +574,8 @@ REFUSED = {
 def test_what_cannot_be_batched_is_refused_by_its_line(name: str) -> None:
     library = Library()
     body, line, message = REFUSED[name]
-    file = f"refused_world_{name}.py"
-    text = f"def world(a, k):\n    {body}\n\ndef run(batched, *args):\n    return batched(*args)\n"
+    file = f"refused_member_{name}.py"
+    text = f"def member(a, k):\n    {body}\n\ndef run(batched, *args):\n    return batched(*args)\n"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space = {
         "potential": library.potential, "element": library.element, "scale": library.scale, "squares": library.squares,
@@ -578,24 +584,24 @@ def test_what_cannot_be_batched_is_refused_by_its_line(name: str) -> None:
     exec(compile(text, file, "exec"), space)
     library.begin()
     before = library.state()
-    _, (numbers, arrays), _ = library.worlds["a kernel"]
+    _, (numbers, arrays), _ = library.members["a kernel"]
     with pytest.raises(CaptureError, match=message) as caught, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        space["run"](ti.ad.vmap(space["world"]), arrays, numbers)
+        space["run"](ti.ad.vmap(space["member"]), arrays, numbers)
     assert line in str(caught.value)
     assert library.state() == before
 
 
 def test_a_batch_in_a_tape_is_refused() -> None:
     library = Library()
-    f, args, _ = library.worlds["a kernel"]
+    f, args, _ = library.members["a kernel"]
     with pytest.raises(DifferentiationError, match=r"ti.ad.vmap cannot run inside of a tape"), ti.ad.Tape(library.loss):
         ti.ad.vmap(f)(*args)
 
 
 @pytest.mark.filterwarnings("ignore:argument .q. of kernel")
 @pytest.mark.parametrize("target", [{"arch": ti.python}, {"arch": ti.gpu, "software_gpu": True}])
-def test_a_world_after_the_other_has_arrays_of_its_own(target: dict[str, Any]) -> None:
+def test_one_member_after_another_has_arrays_of_its_own(target: dict[str, Any]) -> None:
     """Also of those that others manage, whether their elements lie one after the other or not."""
     ti.init(**target)
     x = ti.field(ti.f32, shape=3)
@@ -608,7 +614,7 @@ def test_a_world_after_the_other_has_arrays_of_its_own(target: dict[str, Any]) -
             q[i] *= 2
             x[i] += q[i] + r[i]
 
-    def world(a: float) -> Any:
+    def member(a: float) -> Any:
         double(own, read)
         double(grid[:, 1], read)
         double(own, read)
@@ -616,7 +622,7 @@ def test_a_world_after_the_other_has_arrays_of_its_own(target: dict[str, Any]) -
         double(made, read)
         return a * x[0] + x[2], {"made": made}
 
-    numbers, arrays = ti.ad.vmap(world)(np.array([1.0, 2.0, 3.0]))
+    numbers, arrays = ti.ad.vmap(member)(np.array([1.0, 2.0, 3.0]))
     assert numbers.tolist() == [10.0 * a + 18.0 for a in (1, 2, 3)]
     assert (arrays["made"] == 2).all()
     assert (own == 1).all() and (grid == 1).all() and (x.to_numpy() == 0).all()

@@ -214,7 +214,7 @@ def test_gradients_that_no_launch_touches_are_neither_saved_nor_cleared(handled:
 
 
 def test_gradients_are_left_as_they_were_whoever_changes_them() -> None:
-    """By Python, by a kernel, through a view, in a custom stretch, in one without gradients, in a checkpointed loop."""
+    """By Python, by a kernel, through a view, in a custom section, in one without gradients, in a checkpointed loop."""
     n = 16
     x, y = (ti.field(ti.f64, n, needs_grad=True, needs_dual=True) for _ in range(2))
     loss = ti.field(ti.f64, (), needs_grad=True)
@@ -423,7 +423,7 @@ def test_what_a_launch_touches_of_ndarrays_is_found_out_once(
         assert bool(made) is not bool(repetition)
 
 
-def test_regions_beside_arrays_of_others_are_found_out_once_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_next_to_arrays_of_others_are_found_out_once_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     make = RegionEvaluator.__init__
     monkeypatch.setattr(RegionEvaluator, "__init__", lambda *given: (made.append(1), make(*given))[1])

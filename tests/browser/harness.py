@@ -91,7 +91,7 @@ ACTIVE_IS_SELECTED = """() =>
     document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.ariaSelected === 'true'
 """
 
-# Two frames: an element that is scrolled in one is told so in the next one, and draws then what has come in sight.
+# Two frames: an element that is scrolled in one is notified in the next one, and draws then what has come in sight.
 FRAMES = """async () => {
     for (let turn = 0; turn < 2; turn += 1) await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
 }"""
@@ -346,7 +346,7 @@ class Page:
         self.next_frame()
 
     def next_frame(self) -> None:
-        """Wait until what the page has been told is painted, and what is drawn when it scrolls for that."""
+        """Wait until what the page has been sent is painted, and what is drawn when it scrolls for that."""
         self.page.evaluate(FRAMES)
 
     def drag(self, selector: str, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -376,7 +376,7 @@ class Page:
         return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
     def canvas(self, selector: str) -> np.ndarray:
-        """What a canvas holds, exactly, whatever lies over it or beside it: (height, width, 4), int."""
+        """What a canvas holds, exactly, whatever lies over it or next to it: (height, width, 4), int."""
         url = self.page.locator(selector).first.evaluate("(canvas) => canvas.toDataURL('image/png')")
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA")).astype(int)
 

@@ -39,7 +39,7 @@ display(Explorer("small", [ExplorerView("kernel", lambda: small)]))
 """
 FLUID_MS = 100
 """A change is painted within this time, on a machine that is not busy with something else: what is asked for is a time
-of the browser's layout and painting, which nothing counts. What can be counted, the rows on the page, is beside it."""
+of the browser's layout and painting, which nothing counts. What can be counted, the rows on the page, is next to it."""
 
 OF_SMALL = 8
 """On a slower one, within this many times what the same takes for a kernel of 100 operations."""
@@ -47,7 +47,7 @@ ROOT = "document.querySelector('.tinote-explorer')"
 PAINTED = f"Number({ROOT}?.dataset.painted ?? 0)"
 
 # Lines as a reader sees them: [[text, classes], ...] of the rows on the page, from the top. A pane that is scrolled in
-# one frame is told so in the next one, and draws then what has come in sight.
+# one frame is notified in the next one, and draws then what has come in sight.
 ROWS = """async (selector) => {
     for (let turn = 0; turn < 2; turn += 1) await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
     return [...document.querySelectorAll(selector + ' .row')]
@@ -140,12 +140,12 @@ def test_a_line_of_ir_lights_up_its_source_and_its_adjoints(alone):
         code.append(probe);
         const width = probe.getBoundingClientRect().width / 100;
         probe.remove();
-        const stretch = document.querySelector('.source .stretch').getBoundingClientRect();
+        const highlight = document.querySelector('.source .highlight').getBoundingClientRect();
         const start = code.getBoundingClientRect().left;
         return code.textContent.slice(
-            Math.round((stretch.left - start) / width), Math.round((stretch.right - start) / width));
+            Math.round((highlight.left - start) / width), Math.round((highlight.right - start) / width));
     }"""
-    page.locator(".source .stretch").wait_for()
+    page.locator(".source .highlight").wait_for()
     poll(lambda: page.evaluate(marked), "r.norm(1e-3)")
     poll(lambda: having(page, ".right", "is-strong"), lambda lines: any("sqrt" in text for text in lines))
     expect(page.locator(".right .row.is-strong .adjoint")).not_to_have_count(0)
@@ -359,16 +359,16 @@ def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
     at = after.index("LLVM IR")
     between = after[at + 1 : after.index("LLVM, optimised")]
     # A loop that runs in lanes already is left alone by LLVM's vectoriser, as with registers of 256 bits.
-    chosen, made, told = ("LoopVectorize", "vector.", "Runs several iterations")
+    chosen, made, reported = ("LoopVectorize", "vector.", "Runs several iterations")
     if chosen not in between:
-        chosen, made, told = ("InstCombine", "", "Replaces small patterns")
+        chosen, made, reported = ("InstCombine", "", "Replaces small patterns")
     assert {"SROA", chosen} <= set(between) and len(after) == len(before) + len(between)
     # What was selected is still selected, under another number.
     expect(selected_stage(page)).to_have_text("assembly")
     expect(page.get_by_role("button", name="LLVM's own passes …")).to_have_count(0)
     page.locator(".stage", has_text=chosen).first.click()
     poll(lambda: having(page, ".right", "is-new"), lambda lines: any(made in text for text in lines))
-    expect(page.locator(".sentence")).to_have_text(re.compile(rf"^{chosen}[^A-Z]*{told}"))
+    expect(page.locator(".sentence")).to_have_text(re.compile(rf"^{chosen}[^A-Z]*{reported}"))
     # Found by name, and by what it does.
     page.get_by_role("searchbox", name="Find a stage").fill("dead code")
     poll(lambda: names(), lambda found: "eliminate_dead" in found and chosen not in found)

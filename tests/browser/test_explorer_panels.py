@@ -329,7 +329,7 @@ explore(energy, gradient=True)
 """
 
 
-def test_adjoints_stand_beside_the_values_of_a_gradient(notebook):
+def test_adjoints_are_next_to_the_values_of_a_gradient(notebook):
     opened = notebook(OBSERVED_GRADIENT)
     opened.run_all()
     opened.wait("document.querySelector('.tinote-explorer')?.dataset.painted >= 1")

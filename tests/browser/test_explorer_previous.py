@@ -119,7 +119,7 @@ def test_two_specialisations_stand_side_by_side(standalone, pictures):
     for dtype in (ti.f32, ti.f64):
         scaled(ti.ndarray(dtype, shape=8), 8)
     narrow, wide = scaled.specialisations()
-    page = standalone(explore(wide, beside=narrow))
+    page = standalone(explore(wide, compare_with=narrow))
     page.wait_for_function(f"() => {COMPARED}")
     poll(lambda: page.locator(".left .row").all_inner_texts(), lambda rows: any("f32" in row for row in rows))
     poll(lambda: page.locator(".right .row").all_inner_texts(), lambda rows: any("f64" in row for row in rows))
@@ -131,7 +131,7 @@ def test_two_specialisations_stand_side_by_side(standalone, pictures):
     poll(lambda: lit(page, ".right"), lambda lines: any("mul" in text for text in lines))
     page.locator(".stage", has_text="assembly").click()
     poll(lambda: page.evaluate(f"() => {ROOT}.dataset.shown"), re.compile("0/previous/").match)
-    pictures.of_page(page, "beside")
+    pictures.of_page(page, "compared")
     assert page.problems == []
 
 
@@ -143,14 +143,14 @@ def test_without_an_earlier_version_there_is_nothing_to_press(standalone):
     poll(lambda: page.evaluate(f"() => {ROOT}.dataset.shown"), re.compile("0/0/").match)
 
 
-def test_five_thousand_operations_stay_fluid_beside_earlier_ones(standalone):
+def test_five_thousand_operations_stay_fluid_next_to_earlier_ones(standalone):
     page = standalone(
         Explorer("big", [ExplorerView("kernel", lambda: big_stages(5000), None, lambda: big_stages(4990))])
     )
     page.get_by_role("button", name="Previous run").click()
     page.wait_for_function(f"() => {COMPARED}")
     times = [page.evaluate(TIMED_KEY, [0, key]) for key in ["ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"]]
-    print(f"\nstage changes beside the previous run, 5,000 operations: {[round(t) for t in times]} ms")
+    print(f"\nstage changes next to the previous run, 5,000 operations: {[round(t) for t in times]} ms")
     poll(lambda: page.evaluate(f"() => {COMPARED}"), True)
     # However long the stages, only what is in sight is on the page.
     for pane in (".left", ".right"):

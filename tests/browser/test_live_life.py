@@ -14,9 +14,9 @@ SPACE = """
 import numpy as np
 import tinote as ti
 x = np.array([[0.5, 0.3, 0.5], [0.5, 0.7, 0.5]])
-told = []
+events = []
 def drag(pointer):
-    told.append(pointer)
+    events.append(pointer)
     if pointer.element is not None:
         x[pointer.element] = pointer.position
 view = ti.viz.Particles(x, lambda: None, radius=8, color=0xe02020, pointer=drag, azimuth=0, elevation=0)
@@ -42,7 +42,7 @@ view
 TELLING = f"""{STEP}
 def telling():
     step()
-    told.write_text(str(view.steps))
+    events.write_text(str(view.steps))
 view = ti.viz.Particles(x, telling, radius=4, color=0xe02020, size=200)
 view.play()
 view
@@ -51,7 +51,7 @@ view
 RUNNING = f"{VIEW}?.dataset.state === 'playing' && {PAINTED} > 3"
 
 
-def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(notebook):
+def test_in_space_the_pointer_drags_particles_and_turns_the_camera_next_to_them(notebook):
     page = notebook(SPACE)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
@@ -63,21 +63,21 @@ def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(n
         )
     )
     page.drag(STAGE, tuple(at), (at[0], at[1] + 0.2))
-    page.until("told and not told[-1].pressed")
+    page.until("events and not events[-1].pressed")
     moved = eval(page.python("print(x.tolist())"))
     assert moved[0] == [0.5, 0.3, 0.5]
     assert abs(moved[1][0] - 0.5) < 1e-6 and abs(moved[1][1] - 0.7) < 0.02 and moved[1][2] > 0.6
-    assert page.python("print(view.azimuth, view.elevation, {one.element for one in told})") == "0.0 0.0 {1}"
+    assert page.python("print(view.azimuth, view.elevation, {one.element for one in events})") == "0.0 0.0 {1}"
     page.drag(STAGE, (0.1, 0.1), (0.3, 0.1))
     page.until("abs(view.azimuth - 324) < 2")
     page.drag(STAGE, (0.3, 0.1), (0.1, 0.1))
     page.until("min(view.azimuth, 360 - view.azimuth) < 1")
-    with_shift = int(page.python("print(len(told))"))
+    with_shift = int(page.python("print(len(events))"))
     page.page.keyboard.down("Shift")
     page.drag(STAGE, tuple(at), (at[0] + 0.2, at[1]))
     page.page.keyboard.up("Shift")
     page.until("abs(view.azimuth - 324) < 2")
-    assert int(page.python("print(len(told))")) == with_shift
+    assert int(page.python("print(len(events))")) == with_shift
     assert page.problems == []
 
 
@@ -122,9 +122,9 @@ def test_a_restarted_kernel_leaves_the_last_picture_and_runs_the_view_anew(noteb
 
 
 def test_a_closed_page_stops_the_work_and_a_new_one_takes_it_up(notebook, lab):
-    told = lab.folder / "steps_of_a_closed_page.txt"
+    events = lab.folder / "steps_of_a_closed_page.txt"
     page = notebook(
-        f"from pathlib import Path\ntold = Path({str(told)!r})", MOVING.rpartition("view.play")[0] + TELLING
+        f"from pathlib import Path\nevents = Path({str(events)!r})", MOVING.rpartition("view.play")[0] + TELLING
     )
     page.run_all()
     page.wait(RUNNING)
@@ -132,11 +132,11 @@ def test_a_closed_page_stops_the_work_and_a_new_one_takes_it_up(notebook, lab):
     page.wait("!window.jupyterapp.shell.currentWidget.context.model.dirty")
     address, other = page.page.url, page.page.context.new_page()
     page.page.close()
-    steps, before = told.read_text(), None
+    steps, before = events.read_text(), None
     while not steps or steps != before:  # At most a window of frames is still made.
         before = steps
         time.sleep(1.0)
-        steps = told.read_text()
+        steps = events.read_text()
     other.goto(address, wait_until="domcontentloaded")
     page.page = other
     page.wait(f"Number({VIEW}?.dataset.step ?? 0) > {steps} + 5")

@@ -1,6 +1,6 @@
 """The whole notebook in JupyterLab, as somebody uses it.
 
-The tutorial live, errors, prints, Interrupt, cells beside a live view, and the classic program of the dialect.
+The tutorial live, errors, prints, Interrupt, cells next to a live view, and the classic program of the dialect.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def page_color(page, index: int) -> np.ndarray:
     return np.array(poll(lambda: numbers(mark.evaluate(color))[:3], lambda found: len(found) == 3 and any(found)))
 
 
-def test_cells_beside_a_playing_view(tutorial):
+def test_cells_next_to_a_playing_view(tutorial):
     page = tutorial
     page.python("view.play()")
     page.page.locator(STAGE).first.scroll_into_view_if_needed()

@@ -35,7 +35,7 @@ STAGE = ".tinote-view canvas.tinote-stage"
 PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
 
 
-# Move the slider to the given places and press Step, all before the page hears anything from the kernel.
+# Move the slider to the given places and press Step, all before the page gets anything from the kernel.
 SLIDE_AND_STEP = """(places) => {
     const slider = document.querySelector('.tinote-speed input');
     for (const place of places) {
@@ -101,7 +101,7 @@ def test_play_pause_step_reset_stop(notebook):
     expect(page.page.locator(".tinote-speed-text")).to_have_text("3 steps / frame")
     button("button", name="Step").click()
     page.wait(f"{VIEW}.dataset.step === '3'")
-    # Step goes by what the slider shows, though the kernel has not been told yet: 5, then 10 steps a frame.
+    # Step goes by what the slider shows, though the kernel does not know it yet: 5, then 10 steps a frame.
     page.page.evaluate(SLIDE_AND_STEP, [3, 4])
     page.wait(f"{VIEW}.dataset.step === '13'")
     button("button", name="Play").click()
@@ -216,7 +216,7 @@ def test_follows_the_theme(notebook):
 
 
 def test_each_keeps_its_own_colour_wherever_it_goes(notebook):
-    """The page is told the colours once; frames say where the particles are."""
+    """The page gets the colours once; frames say where the particles are."""
     page = notebook("""
 import numpy as np
 from tinote.viz.live.particles import Particles
@@ -268,7 +268,7 @@ def test_the_page_shows_the_marks_of_the_still_picture(notebook):
     page = notebook(MARKS)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    # From a page that was told of all of the trail at once to one that has added to it.
+    # From a page that got all of the trail at once to one that has added to it.
     for press in ("Play", None):
         if press:
             page.page.locator(".tinote-view").get_by_role("button", name=press).click()

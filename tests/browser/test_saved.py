@@ -361,7 +361,7 @@ def test_a_kernel_that_is_killed_is_gone_at_once(notebook, lab):
     process = int(page.python("import os; print(os.getpid())"))
     page.run_cell(1)
     page.page.locator(".jp-OutputArea-output", has_text="under way").wait_for()
-    # Noted where the front end hears of it: the server looks for its kernels every three seconds.
+    # Noted where the front end notices it: the server looks for its kernels every three seconds.
     page.page.evaluate(
         f"""() => {{ {KERNEL}.statusChanged.connect((_, status) => {{
             if (status !== 'busy' && status !== 'idle')
@@ -407,7 +407,7 @@ def test_an_error_in_a_view_is_a_card(notebook, pictures):
         "import tinote as ti\nti.init()\nx = ti.field(ti.f32, 8)\n"
         "@ti.kernel\ndef shift(k: ti.i32):\n    x[k] = 1.0\n"
         "def step():\n    shift(<9>)\nview = ti.viz.Plot(lambda: x[0], step)\nview".replace("<9>", "9"),
-        "import sys\nprint('beside it', file=sys.stderr)\n"
+        "import sys\nprint('next to it', file=sys.stderr)\n"
         "def broken():\n    raise ValueError('<b>the spring</b> is broken')\nti.viz.Plot(lambda: 1.0, broken)",
     )
     page.run_all()
@@ -422,6 +422,6 @@ def test_an_error_in_a_view_is_a_card(notebook, pictures):
             expect(card).to_contain_text(part)
     expect(page.page.locator(".tinote-view pre.tinote-error")).to_have_count(0)
     # What the cell wrote before it stays in sight.
-    expect(page.page.get_by_text("beside it", exact=True).last).to_be_visible()
+    expect(page.page.get_by_text("next to it", exact=True).last).to_be_visible()
     pictures.of_notebook(page, "error_in_a_view", 1500)
     assert page.problems == []

@@ -110,8 +110,8 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     for width in (1280, 800):
         again.page.set_viewport_size({"width": width, "height": 900})
         again.page.screenshot(path=str(pictures.folder / f"plays_{width}.png"))
-    told = [one for one in again.problems if NO_MODEL not in one]
-    assert all("api/contents" in one or "Failed to load resource" in one for one in told), told
+    reported = [one for one in again.problems if NO_MODEL not in one]
+    assert all("api/contents" in one or "Failed to load resource" in one for one in reported), reported
     # A scene brings what draws it, once it comes into sight.
     again.page.locator(OUTPUT).nth(1).scroll_into_view_if_needed()
     scene = again.page.locator(OUTPUT).nth(1).locator("iframe").content_frame

@@ -1,4 +1,4 @@
-"""Scenes in space in the browser: drawn by WebGL where the page is told to, else as pictures, and turned."""
+"""Scenes in space in the browser: drawn by WebGL where the page is set to, else as pictures, and turned."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_the_kernel_draws_while_the_page_has_lost_its_context(page):
         return page.canvas(STAGE)[2:-2, 2:-2, :3]
 
     def as_the_kernel_has_it() -> bool:
-        """The camera as well: of several moves, the kernel may hear of the last one later."""
+        """The camera as well: of several moves, the kernel may get the last one later."""
         text = page.python("print(view.painted().pixels[2:-2, 2:-2].tobytes().hex())")
         return differ(on_stage(), np.frombuffer(bytes.fromhex(text), np.uint8).reshape(296, 396, 3).astype(int)) < 0.02
 

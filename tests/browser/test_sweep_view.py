@@ -69,7 +69,7 @@ def test_it_is_live_while_a_sweep_runs(notebook, request):
 
 
 def _touch(page, name: str) -> None:
-    """Make a file beside the notebook, by the server: the kernel is busy."""
+    """Make a file next to the notebook, by the server: the kernel is busy."""
     page.page.evaluate(
         """async (name) => {
             const contents = window.jupyterapp.serviceManager.contents;

@@ -31,7 +31,7 @@ async ([script, data, commands, fields]) => {
   const body = `${script}
     const plain = (value) => JSON.parse(JSON.stringify(value ?? null, (_, one) =>
       typeof one === "bigint" ? String(one) : typeof one === "number" && !Number.isFinite(one) ? String(one) : one));
-    const told = ({ kind, name, what, message, line, source }) =>
+    const reported = ({ kind, name, what, message, line, source }) =>
       ({ error: kind ?? name, what: what ?? message, line, source });
     onmessage = async ({ data: [text, commands, fields] }) => {
       const program = await Program.open(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
@@ -44,7 +44,7 @@ async ([script, data, commands, fields]) => {
             await read();
             answer.fields = fields.map((name) => [...program.read(name)].map(String));
           } catch (error) {
-            answer.told = told(error);
+            answer.reported = reported(error);
           }
           answer.values = plain(program.values);
           found.push(answer);
@@ -103,7 +103,7 @@ def all_have_shaders(monkeypatch: pytest.MonkeyPatch) -> None:
 def assert_same(on_gpu: Sequence[dict[str, Any]], on_cpu: Sequence[dict[str, Any]], made: Portable) -> None:
     """Integers are the same; floats within some roundings of f32."""
     for found, wanted in zip(on_gpu, on_cpu, strict=True):
-        assert "told" not in found, found["told"]
+        assert "reported" not in found, found["reported"]
         assert flat(found["value"]) == pytest.approx(flat(wanted["value"]), rel=1e-5, abs=1e-6)
         assert found["values"] == pytest.approx(wanted["values"], rel=1e-5, abs=1e-6)
         for field, *texts in zip(made.description["fields"], found["fields"], wanted["fields"], strict=True):
@@ -126,7 +126,7 @@ def test_a_captured_step_does_the_same_on_the_gpu(play: Play, name: str) -> None
     assert_same(*play(made, given), made)
 
 
-def test_faults_on_the_gpu_are_told_with_their_lines(play: Play) -> None:
+def test_faults_on_the_gpu_are_reported_with_their_lines(play: Play) -> None:
     library = Library()
     library.define(FAULTS.replace("ti.f64", "ti.f32"), "webgpu_faults.py")
     good: dict[str, tuple[Any, ...]] = {"first": (0,), "second": (1,), "third": (1.0,), "fourth": (1.0,), "fifth": (3,)}
@@ -135,12 +135,12 @@ def test_faults_on_the_gpu_are_told_with_their_lines(play: Play) -> None:
     made = portable([(name, programs[name], given) for name, given in good.items()], {"n": library.space["n"]})
     assert all("gpu" in function for function in made.description["functions"])
     on_gpu, on_cpu = play(made, [[name, *given] for calls in (good, bad, good) for name, given in calls.items()])
-    assert [answer.get("told") for answer in on_gpu] == [answer.get("told") for answer in on_cpu]
-    told = [answer["told"] for answer in on_gpu if "told" in answer]
-    assert len(told) == len(bad)
+    assert [answer.get("reported") for answer in on_gpu] == [answer.get("reported") for answer in on_cpu]
+    reported = [answer["reported"] for answer in on_gpu if "reported" in answer]
+    assert len(reported) == len(bad)
     for name, given in good.items():
         programs[name](*given)
-    for answer, (name, given) in zip(told, bad.items(), strict=True):
+    for answer, (name, given) in zip(reported, bad.items(), strict=True):
         with pytest.raises(TinoteError) as caught:
             programs[name](*given)
         assert (answer["what"], answer["line"]) == (caught.value.message, caught.value.span.line), name
@@ -332,7 +332,7 @@ def test_what_prints_runs_as_webassembly(play: Play) -> None:
     def tell():
         for i in x:
             x[i] += 1
-        print("told", x[0])
+        print("reported", x[0])
 
     @ti.kernel
     def double():

@@ -133,8 +133,8 @@ def test_every_operation_before_offloading_has_code() -> None:
         return {base}.union(*[kinds(kind) for kind in below])
 
     abstract = {Op, nodes.MemoryOp, nodes._Write}
-    told = {CustomVJP}  # gone with differentiation, or before it
-    assert kinds(Op) - abstract - told - {nodes.Task} == set(HANDLERS)
+    reported = {CustomVJP}  # gone with differentiation, or before it
+    assert kinds(Op) - abstract - reported - {nodes.Task} == set(HANDLERS)
 
 
 def test_later_forms_are_a_bug_with_a_name() -> None:

@@ -1,5 +1,5 @@
-"""Whole programs: the first launch of each of their kernels, gradients and tangents, as plain Python beside machine
-code and on the same memory.
+"""Whole programs: the first launch of each of their kernels, gradients and tangents, as plain Python compared with
+machine code and on the same memory.
 """
 
 from __future__ import annotations

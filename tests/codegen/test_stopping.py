@@ -1,4 +1,4 @@
-"""Every loop that is not short looks at the stop word: whatever its shape, a launch ends soon after it is told to."""
+"""Every loop that is not short looks at the stop word: whatever its shape, a launch ends soon after it is asked to."""
 
 from __future__ import annotations
 

@@ -82,15 +82,15 @@ def test_steps() -> None:
     (task,) = fn.region.body
     assert isinstance(task, Task)
     divergence = Divergence(task)
-    told = [line.partition("  # ")[2].split() for line in BODY.splitlines() if "  # " in line]
+    reported = [line.partition("  # ")[2].split() for line in BODY.splitlines() if "  # " in line]
     bound = [op.outs for op in walk(task.body) if op.outs]
-    assert len(told) == len(bound)
-    for wanted, outs in zip(told, bound, strict=True):
+    assert len(reported) == len(bound)
+    for wanted, outs in zip(reported, bound, strict=True):
         steps = [divergence.step(v) for v in outs]
-        assert steps == [told_step(w, fn.region.params[0]) for w in wanted], outs
+        assert steps == [given_step(w, fn.region.params[0]) for w in wanted], outs
 
 
-def told_step(text: str, n: Var) -> Step:
+def given_step(text: str, n: Var) -> Step:
     """`varying`, a number, or one that is followed by an n for each factor %n."""
     digits = text.rstrip("n")
     if text == "varying":

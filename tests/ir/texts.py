@@ -72,14 +72,14 @@ func differentiated(%n: i32):
     %g: f32 = mul %o, %b
     yield %g
   %root: f32 = sqrt %back
-  %told: f32 = custom_vjp %root, %back adjoint %d: f32:
+  %given: f32 = custom_vjp %root, %back adjoint %d: f32:
     %half: f32 = mul %d, 0.5f32
     %slope: f32 = div %half, %root
     yield %slope
   %last: f32 = extract %web, 2i32
   %bits: i32 = bitcast %last
   %wide: i64 = cast %bits
-  store @y[], %told
+  store @y[], %given
   return %wide, %sum
 """
 

@@ -260,13 +260,13 @@ assert vector is ti.types.vector and ndarray is ti.types.ndarray and core.get_ma
 assert not ti._lib.core.with_cuda() and core.GGUI_AVAILABLE and ti.ui.Window("shown", (64, 64)).running
 """,
     "sessions": """
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as reported:
     warnings.simplefilter("always")
     ti.init(arch=ti.dx11)
     ti.init(arch=ti.dx11)
     ti.init(arch=[ti.dx12, ti.cpu])
     ti.init(arch=ti.lang.misc.get_host_arch_list()[0])
-assert [str(w.message) for w in told] == ["ti.dx11 is not available, so kernels run on the CPU"]
+assert [str(w.message) for w in reported] == ["ti.dx11 is not available, so kernels run on the CPU"]
 assert ti.cfg.arch is ti.cpu and ti.cfg.arch in ti.lang.misc.get_host_arch_list()
 assert ti.cfg.arch != ti.gpu and ti.gpu == ti.vulkan
 assert ti.cfg.default_fp == ti.f32 and ti.cfg.default_ip == ti.i32 and not ti.cfg.debug

@@ -130,7 +130,7 @@ def test_only_arrays_apart_are_compiled_for_it(case: str, spread: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["grad", "dual"])
-def test_companions_in_a_kernel_are_seen_through_other_names(kind: str) -> None:
+def test_shadows_in_a_kernel_are_seen_through_other_names(kind: str) -> None:
     @ti.kernel
     def gradient(x: line, g: line):
         ti.loop_config(serialize=True)
@@ -146,9 +146,9 @@ def test_companions_in_a_kernel_are_seen_through_other_names(kind: str) -> None:
     kernel = {"grad": gradient, "dual": dual}[kind]
     for shared in (False, True):
         x = ndarray()
-        companion = getattr(x, kind)
-        start = companion.to_numpy()
-        g = companion if shared else ndarray()
+        shadow = getattr(x, kind)
+        start = shadow.to_numpy()
+        g = shadow if shared else ndarray()
         wanted = g.to_numpy()
         for j in range(N):
             wanted[j] += (wanted if shared else start)[0]

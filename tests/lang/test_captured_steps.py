@@ -681,7 +681,7 @@ def test_a_constant_that_gets_an_equal_value_is_no_change(library: Library) -> N
     program()
 
 
-def test_fields_that_are_gone_are_told() -> None:
+def test_fields_that_are_gone_are_reported() -> None:
     library = Library()
     program = ti.capture(library.step("def step():\n    curl()\n", "gone"))
     program()
@@ -691,7 +691,7 @@ def test_fields_that_are_gone_are_told() -> None:
     Library()
 
 
-def test_fields_with_gradients_that_come_are_told(library: Library) -> None:
+def test_fields_with_gradients_that_come_are_reported(library: Library) -> None:
     program = ti.capture(library.step(CAPTURED["a tape and an update"], "new gradients"))
     program(0.01)
     late = ti.field(ti.f64, shape=3, needs_grad=True)
@@ -782,7 +782,7 @@ def test_methods_have_a_program_for_each_object(library: Library) -> None:
     assert one.step is one.step and one.step is not two.step
 
 
-def test_faults_are_told_where_they_arise(library: Library) -> None:
+def test_faults_are_reported_where_they_arise(library: Library) -> None:
     library.begin()
     text = "def step(k, a):\n    y[0] = a / (k - 3)\n    return element(k)\n"
     program = ti.capture(library.step(text, "faults"))

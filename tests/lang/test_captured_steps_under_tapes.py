@@ -619,11 +619,11 @@ def test_other_derivatives(fields: Fields) -> None:
 def test_a_gradient_is_one_native_call(fields: Fields) -> None:
     program, measure = ti.capture(gravity(fields)), loss_of(fields)
     rollout(fields, program, measure, 2)
-    heard: list[Any] = []
+    launched: list[Any] = []
 
-    class Heard(Listener):
+    class Recorder(Listener):
         def launch(self, code: Any, values: Any) -> Any:
-            heard.append(code)
+            launched.append(code)
             return super().launch(code, values)
 
     fields.begin()
@@ -632,9 +632,9 @@ def test_a_gradient_is_one_native_call(fields: Fields) -> None:
             program()
         assert len(tape.records) == 5
         measure()
-        seam.listener = Heard()
+        seam.listener = Recorder()
     seam.listener = None
-    assert len(heard) == 1  # the gradient of `measure`
+    assert len(launched) == 1  # the gradient of `measure`
 
 
 def test_memory_is_bounded_by_the_budget() -> None:
@@ -719,7 +719,7 @@ def test_what_changes_makes_a_step_out_of_date(fields: Fields) -> None:
 scale = 0.5
 
 
-def test_other_threads_do_not_hear_a_gradient(fields: Fields) -> None:
+def test_other_threads_do_not_record_a_gradient(fields: Fields) -> None:
     """Fields are as they were, also where a gradient brings back what the step has overwritten."""
     step, measure = overwriting(fields), loss_of(fields)
     program = ti.capture(step)

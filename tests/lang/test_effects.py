@@ -1,4 +1,4 @@
-"""What kernels do beside computing: prints, assertions, faults, random numbers; and the options of `ti.init`."""
+"""What kernels do besides computing: prints, assertions, faults, random numbers; and the options of `ti.init`."""
 
 from typing import Any
 

@@ -197,7 +197,7 @@ def test_the_definition_is_that_of_python() -> None:
 
 @pytest.mark.parametrize("fast_math", [False, True])
 @pytest.mark.parametrize("level", range(4))
-def test_a_nan_is_left_out_beside_what_machine_code_knows_to_be_none(fast_math, level):
+def test_a_nan_is_left_out_next_to_what_machine_code_knows_to_be_none(fast_math, level):
     """LLVM knows that what came from an integer, and what was clamped to a literal, is no NaN."""
     ti.init(default_fp=ti.f64, fast_math=fast_math, opt_level=level, num_threads=1)
     x, n = ti.field(ti.f64, 5), ti.field(ti.i32, 5)

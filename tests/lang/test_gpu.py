@@ -396,7 +396,7 @@ def test_an_element_that_no_iteration_updates_is_not_touched() -> None:
     on_gpu(bounds_check=False)
     x = ti.field(ti.f32, shape=100)
     total = ti.field(ti.f32, shape=1)
-    beside = ti.field(ti.i32, shape=64)
+    neighbour = ti.field(ti.i32, shape=64)
 
     @ti.kernel
     def add(k: ti.i32, least: ti.f32):
@@ -404,10 +404,10 @@ def test_an_element_that_no_iteration_updates_is_not_touched() -> None:
             if x[i] > least:
                 total[k] += 1.0
 
-    beside.fill(1)  # as a float it is so small that additions may make zero of it
+    neighbour.fill(1)  # as a float it is so small that additions may make zero of it
     for k in range(1, 200):
         add(k, 5.0)
-    assert beside.to_numpy().tolist() == [1] * 64 and total[0] == 0.0
+    assert neighbour.to_numpy().tolist() == [1] * 64 and total[0] == 0.0
     add(0, -1.0)
     assert total[0] == 100.0
 

@@ -1,4 +1,4 @@
-"""The manual's page on GPUs: its cells run, and each message of its table is what a program is told."""
+"""The manual's page on GPUs: its cells run, and each message of its table is what a program gets."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_what_python_writes_goes_there_and_who_has_a_view_sees_what_is_left() ->
     assert world.x.memory.whole.newest is Newest.HOST
 
 
-def test_faults_are_told_as_those_of_the_function() -> None:
+def test_faults_are_reported_as_those_of_the_function() -> None:
     world = World()
 
     def step(k, divisor):

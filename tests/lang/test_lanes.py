@@ -418,7 +418,7 @@ def test_rows_and_columns(arrays: bool, threads: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("arrays", [False, True], ids=["fields", "arrays"])
-def test_rows_beside_the_own_one(arrays: bool) -> None:
+def test_rows_next_to_the_own_one(arrays: bool) -> None:
     """Each iteration reads its own row, and those before and after it."""
 
     def left(lanes: str) -> list[np.ndarray]:
@@ -448,7 +448,7 @@ def test_rows_beside_the_own_one(arrays: bool) -> None:
 
 
 def test_vectors_of_a_structure_are_rows() -> None:
-    """A few places of a row that stand in the code; those beside them stay as they are."""
+    """A few places of a row that stand in the code; those next to them stay as they are."""
 
     def left(lanes: str) -> list[np.ndarray]:
         ti.init(lanes=lanes, num_threads=1, offline_cache=False, opt_level=1)
@@ -617,7 +617,7 @@ def test_the_gradient_of_a_mixture_runs_in_lanes_of_its_points(bits: int, monkey
         assert "reduce" not in text and "atomic" not in text
 
 
-def test_loops_in_lanes_are_told_and_why_others_are_not() -> None:
+def test_loops_in_lanes_are_reported_and_why_others_are_not() -> None:
     ti.init(offline_cache=False)
     x, y = ti.field(ti.f32, 4096), ti.field(ti.f32, 4096)
 

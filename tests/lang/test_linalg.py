@@ -198,7 +198,7 @@ def test_solve(n: int, dtype: Any, numpy_type: Any) -> None:
     run()
     eps = float(np.finfo(numpy_type).eps)
     for found, given in ((x.to_numpy()[..., None], b[..., None]), (xs.to_numpy(), B)):
-        # Elimination with pivoting is backward stable: the residual is small beside |A| |x|.
+        # Elimination with pivoting is backward stable: the residual is small compared with |A| |x|.
         residual = np.abs(A.astype(float) @ found - given).max((1, 2))
         assert (residual / (sizes(A) * np.abs(found).max((1, 2)))).max() < 32 * eps
     np.testing.assert_allclose(x.to_numpy(), np.linalg.solve(A, b[..., None])[..., 0], rtol=3e5 * eps)

@@ -16,7 +16,7 @@ def fields():
     ti.init(offline_cache=False)
 
 
-def test_a_loop_that_carries_a_value_is_told_with_its_reason():
+def test_a_loop_that_carries_a_value_is_reported_with_its_reason():
     x = ti.field(ti.f32, shape=4096, name="x")
 
     @ti.kernel

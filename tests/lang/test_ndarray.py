@@ -414,7 +414,7 @@ def test_wrong_annotations() -> None:
         ti.types.ndarray(dtype="nonsense")
 
 
-def test_scalars_beside_arrays_are_still_checked() -> None:
+def test_scalars_next_to_arrays_are_still_checked() -> None:
     with pytest.raises(KernelTypeError, match="argument 'i' of kernel 'at' must be a number of type i32"):
         at(np.zeros(3, np.float32), "x")
 

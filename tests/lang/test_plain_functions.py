@@ -252,7 +252,7 @@ def session() -> Iterator[None]:
     ti.init()
 
 
-#: What texts of programs use, beside what stands above.
+#: What texts of programs use, besides what stands above.
 USED = {"math": math, "operator": operator}
 _number = iter(range(10**6))
 

@@ -27,7 +27,7 @@ RUN = """
 const { data, commands } = JSON.parse(require("fs").readFileSync(0, "utf-8"));
 const text = (_, one) => (typeof one === "bigint" ? `${one}` : one);
 const plain = (value) => JSON.parse(JSON.stringify(value ?? null, text));
-const told = ({ kind, name, what, message, line, source }) =>
+const reported = ({ kind, name, what, message, line, source }) =>
   ({ error: kind ?? name, what: what ?? message, line, source });
 (async () => {
   let program;
@@ -36,7 +36,7 @@ const told = ({ kind, name, what, message, line, source }) =>
     program = await Program.open(Buffer.from(data, "base64"));
     /* begin */
   } catch (error) {
-    answers.push(told(error));
+    answers.push(reported(error));
   }
   for (const [method, ...given] of program ? commands : []) {
     try {
@@ -44,7 +44,7 @@ const told = ({ kind, name, what, message, line, source }) =>
       const found = method === "get" ? program[given[0]] : method === "repeat" ? null : program[method](...given);
       answers.push({ value: found?.buffer ? Buffer.from(found.buffer).toString("base64") : plain(found) });
     } catch (error) {
-      answers.push(told(error));
+      answers.push(reported(error));
     }
   }
   console.log(JSON.stringify(answers));
@@ -208,7 +208,7 @@ def sixth(k):
 """
 
 
-def test_faults_are_told_with_their_lines() -> None:
+def test_faults_are_reported_with_their_lines() -> None:
     library = Library()
     library.define(FAULTS, "portable_faults.py")
     good: dict[str, tuple[Any, ...]] = {"first": (0,), "second": (1,), "third": (1.0,), "fourth": (1.0,), "fifth": (3,)}
@@ -293,9 +293,9 @@ def test_what_a_file_says_is_not_believed() -> None:
             described = described[key]
         described[path[-1]] = lie
         files.append(made.encode())
-    good, *told = opened(files)
+    good, *reported = opened(files)
     assert good == ""
-    assert [LIES[k] for k, kind in enumerate(told) if kind != "damaged"] == []
+    assert [LIES[k] for k, kind in enumerate(reported) if kind != "damaged"] == []
 
 
 MODULE = b"\0asm\1\0\0\0"

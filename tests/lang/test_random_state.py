@@ -29,7 +29,7 @@ from tinote.lang.capture.automatic import AutomaticCapture
 
 CALLS = 24
 KINDS = list(STATES)
-WORLDS = np.array([0.5, 1.25])
+MEMBERS = np.array([0.5, 1.25])
 
 
 class Program:
@@ -59,7 +59,7 @@ class Program:
                     text = f"if x[0] < 1e300:\n{textwrap.indent(text, '    ')}"
                 parts.append(text)
         body = "\n".join(["v = 0.0", *parts, "add(v)", "return x[0]"])
-        world = "\n".join([*parts, "return half(v)"])
+        member = "\n".join([*parts, "return half(v)"])
         made = [state.made.format(s=name) for name, state in named.items()]
         shown = ", ".join(f"str({state.shown.format(s=name)})" for name, state in named.items())
         self.text = "\n".join(
@@ -68,7 +68,7 @@ class Program:
                 *made,
                 *helpers,
                 _function("step", "", body),
-                _function("world", "v", world),
+                _function("member", "v", member),
                 f"def watched():\n    return [{shown}]",
             ]
         )
@@ -176,18 +176,18 @@ def follow_plain(step: Any) -> Any:
 
 
 def follow_batches(program: Program, library: Library, *, batched: bool) -> list[Any]:
-    """What the function gives for some worlds, as a batch or called for one after the other, between the changes."""
+    """What the function gives for some members, as a batch or called for one after the other, between the changes."""
     library.x.fill(0.25)
     space = program.space(library.given)
-    world = space["world"]
-    batch = ti.ad.vmap(world)
+    member = space["member"]
+    batch = ti.ad.vmap(member)
     left: list[Any] = []
     for change in program.between:
         if change:
             exec(change, space)
         if change or not left:
             try:
-                left.append(batch(WORLDS).tolist() if batched else [world(a) for a in WORLDS.tolist()])
+                left.append(batch(MEMBERS).tolist() if batched else [member(a) for a in MEMBERS.tolist()])
             except CaptureError as refused:
                 assert refused.span.line > 0
                 raise Out from refused

@@ -240,7 +240,7 @@ def test_a_matrix_goes_to_a_matrix_market_file(tmp_path: Path) -> None:
     assert np.array_equal(scipy.io.mmread(tmp_path / "a.mtx").toarray(), dense(A))
 
 
-def test_shapes_that_do_not_fit_are_told() -> None:
+def test_shapes_that_do_not_fit_are_reported() -> None:
     (a, _), (b, _) = random(1), random(2, (5, 6))
     for wrong, message in (
         (lambda: a + b, "5 by 7 and 5 by 6 cannot be added"),
@@ -305,7 +305,7 @@ def test_an_indefinite_matrix_is_solved_by_what_is_made_for_it() -> None:
 
 
 @pytest.mark.parametrize("kind", ["LLT", "LDLT", "LU"])
-def test_a_singular_matrix_is_told(kind: str) -> None:
+def test_a_singular_matrix_is_reported(kind: str) -> None:
     closed = 2.0 * np.eye(N) - np.eye(N, k=1) - np.eye(N, k=-1)
     closed[0, 0] = closed[-1, -1] = 1.0  # the rows sum up to zero
     empty = np.eye(N)

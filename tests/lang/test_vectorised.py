@@ -25,9 +25,9 @@ def vectorised_lines(kernel: Any, gradient: bool = False) -> dict[str, int]:
     first = source.span.line - next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
     found: dict[str, int] = {}
     for remark in remarks(generate(lowered, options).text, 3):
-        told = re.match(r"vectorized loop .*interleaved count: (\d+)", remark.text)
-        if told:
-            found[lines[remark.loc.line - first].strip()] = int(told[1])
+        remarked = re.match(r"vectorized loop .*interleaved count: (\d+)", remark.text)
+        if remarked:
+            found[lines[remark.loc.line - first].strip()] = int(remarked[1])
     return found
 
 
@@ -216,7 +216,7 @@ def test_long_chains_run_side_by_side() -> None:
             y[i] = v
 
     @ti.kernel
-    def beside():
+    def neighbours():
         for i in x:
             v = 0.0
             for k in ti.static(range(20)):
@@ -230,4 +230,4 @@ def test_long_chains_run_side_by_side() -> None:
         expected = np.sin(expected)
     np.testing.assert_allclose(y.to_numpy(), expected, rtol=1e-5)
     assert vectorised_lines(chain) == {"for i in x:": 2}
-    assert vectorised_lines(beside) == {"for i in x:": 1}
+    assert vectorised_lines(neighbours) == {"for i in x:": 1}

@@ -442,7 +442,7 @@ def test_matrices_of_one_column_are_vectors_in_numpy(make: Any, size: Any, keep:
         f.from_numpy(np.zeros((2, 5, 7)))
 
 
-# ---- vectors beside matrices, numbers and truth values
+# ---- vectors next to matrices, numbers and truth values
 
 PRODUCTS = {
     "row": ("v @ m", "v @ ti.Matrix(M)", [9.0, 12.0, 15.0]),
@@ -494,7 +494,7 @@ def test_products_of_vectors_are_differentiated() -> None:
 
 
 @pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
-def test_a_number_beside_a_vector_in_a_conditional(arch: Any) -> None:
+def test_a_number_next_to_a_vector_in_a_conditional(arch: Any) -> None:
     ti.init(arch=arch, default_fp=ti.f64)
     x = ti.Vector.field(2, ti.f64, shape=4, needs_grad=True)
     y = ti.Vector.field(2, ti.f64, shape=4)

@@ -25,11 +25,11 @@ class Shown:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.closed = 0
-        self.told = threading.Event()
+        self.reported = threading.Event()
 
     def show(self, text: str) -> None:
         self.texts.append(text)
-        self.told.set()
+        self.reported.set()
 
     def close(self) -> None:
         self.closed += 1
@@ -46,37 +46,37 @@ def shown(monkeypatch: pytest.MonkeyPatch):
 
 
 def steps_of(kernel: object, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The steps that compiling is told to enter."""
+    """The steps that compiling enters."""
     entered: list[str] = []
     monkeypatch.setattr(waiting._Wait, "enter", lambda self, step: entered.append(step))
     kernel()  # type: ignore[operator]
     return entered
 
 
-def test_each_step_is_told_up_to_llvm(shown, monkeypatch):
+def test_each_step_is_reported_up_to_llvm(shown, monkeypatch):
     ti.init(offline_cache=False)
     x = ti.field(ti.f32, shape=3)
 
     @ti.kernel
-    def unheard_of():
+    def fresh():
         for i in x:
             x[i] = 3.25 * i + 0.125
 
-    entered = steps_of(unheard_of, monkeypatch)
+    entered = steps_of(fresh, monkeypatch)
     assert entered[0] == "front end" and entered[-3:] == ["LLVM IR", "LLVM optimises", "LLVM makes machine code"]
     assert {"infer_types", "offload", "mark_vector_loops"} <= set(entered)
-    assert steps_of(unheard_of, monkeypatch) == [], "what is compiled is not told again"
+    assert steps_of(fresh, monkeypatch) == [], "what is compiled is not reported again"
 
 
 def test_what_takes_long_is_shown_and_goes_away(shown):
     with compilation("slow") as enter:
         enter("scalarise")
-        shown.told.wait()
-        shown.told.clear()
+        shown.reported.wait()
+        shown.reported.clear()
         enter("offload")
         while not shown.texts[-1].startswith("compiling slow: offload, "):
-            shown.told.wait()
-            shown.told.clear()
+            shown.reported.wait()
+            shown.reported.clear()
         assert not shown.closed
     assert shown.closed == 1
     count = len(shown.texts)
@@ -89,13 +89,13 @@ def test_compilations_of_one_call_are_one_wait(shown, monkeypatch):
     monkeypatch.setattr(waiting, "PAUSE_SECONDS", 3600.0)
     with compilation("long") as enter:
         enter("front end")
-        shown.told.wait()
+        shown.reported.wait()
     monkeypatch.setattr(waiting, "_latest", waiting._latest._replace(started=waiting._latest.started - 100))
-    shown.told.clear()
+    shown.reported.clear()
     monkeypatch.setattr(waiting, "DELAY_SECONDS", 90.0)
     with compilation("long") as enter:
         enter("offload")
-        assert shown.told.wait(80)
+        assert shown.reported.wait(80)
     assert shown.texts[-1].startswith("compiling long: ") and int(shown.texts[-1].split()[-2]) >= 100
     # One that begins later is a wait of its own.
     monkeypatch.setattr(waiting, "PAUSE_SECONDS", -1.0)
@@ -106,10 +106,10 @@ def test_compilations_of_one_call_are_one_wait(shown, monkeypatch):
 
 def test_an_error_or_an_interrupt_ends_the_display(shown):
     for error in (ZeroDivisionError, KeyboardInterrupt):
-        shown.told.clear()
+        shown.reported.clear()
         with pytest.raises(error), compilation("bad") as enter:
             enter("offload")
-            shown.told.wait()
+            shown.reported.wait()
             raise error
     assert shown.closed == 2
 

@@ -310,7 +310,7 @@ def warned(shell: InteractiveShell, cell: str) -> list[str]:
     return [str(one.message) for one in caught]
 
 
-def test_an_undefined_name_is_told_when_the_cell_runs(shell: InteractiveShell) -> None:
+def test_an_undefined_name_is_reported_when_the_cell_runs(shell: InteractiveShell) -> None:
     cell = "%%kernel -q\ndef f(a: ti.f32):\n    for i in x:\n        x[i] = speeed * sin(a) + speeed\n"
     speed, sine = warned(shell, cell)
     assert "Cell In[" in speed and "line 4" in speed and "x[i] = speeed" in speed

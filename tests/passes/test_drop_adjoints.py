@@ -1,4 +1,4 @@
-"""Gradients that were told are forgotten where nobody asks for them."""
+"""Gradients that were declared are forgotten where nobody asks for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tinote.ir.verify import Form, verify
 
 BEFORE = """\
 buffer @y: f64 field ()
-func told(%x: f64):
+func declared(%x: f64):
   %r: f64 = sqrt %x
   %y: f64 = custom_vjp %r, %x adjoint %g: f64:
     %h: f64 = mul %g, %r
@@ -22,7 +22,7 @@ func told(%x: f64):
 
 AFTER = """\
 buffer @y: f64 field ()
-func told(%x: f64):
+func declared(%x: f64):
   %r: f64 = sqrt %x
   %s: f64 = sin %x
   store @y[], %r

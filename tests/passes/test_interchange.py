@@ -92,7 +92,7 @@ def test_they_are_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_nests(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conditions, several updates, other writes beside, either direction: what is left in memory is the same."""
+    """Conditions, several updates, other writes next to them, either direction: what is left in memory is the same."""
     monkeypatch.setattr(module, "_MIN_PARALLEL", 1)
     choose = random.Random(seed)
     n, m, first = choose.randint(1, 9), choose.randint(1, 9), choose.randint(0, 3)

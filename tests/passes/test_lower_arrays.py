@@ -47,7 +47,7 @@ def cells(fn: Function) -> int:
 
 
 def copies(fn: Function) -> int:
-    """Reads of whole arrays show as reads of literal components, or in loops, beside those of the program."""
+    """Reads of whole arrays show as reads of literal components, or in loops, compared with those of the program."""
     return sum(isinstance(op, Get) for op in walk(fn.region))
 
 

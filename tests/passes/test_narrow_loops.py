@@ -80,7 +80,7 @@ for parallel %i: i32 in 0i32 .. 8i32:
 
 STAYING = {
     "a condition on memory": "%a: u1 = load @c[]\n  if %a:\n    store @x[%i, 0i32], %i",
-    "something beside it": "%a: u1 = gt %i, 3i32\n  store @x[%i, 1i32], 2i32\n  if %a:\n    store @x[%i, 0i32], %i",
+    "something next to it": "%a: u1 = gt %i, 3i32\n  store @x[%i, 1i32], 2i32\n  if %a:\n    store @x[%i, 0i32], %i",
     "something after it": "%a: u1 = gt %i, 3i32\n  if %a:\n    store @x[%i, 0i32], %i\n  store @x[%i, 1i32], 2i32",
     "another arm": "%a: u1 = gt %i, 3i32\n  if %a:\n    store @x[%i, 0i32], %i\n  else:\n    store @x[%i, 0i32], 1i32",
     "either of two": "%b: u1 = gt %i, 3i32\n  %c: u1 = lt %i, 2i32\n  %a: u1 = or %b, %c\n  if %a:\n"

@@ -113,10 +113,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_the_witness_sees_a_broken_promise(told: str) -> None:
+@pytest.mark.parametrize("message", WRONG)
+def test_the_witness_sees_a_broken_promise(message: str) -> None:
     """The watch itself: wrong marks are found."""
-    fn = parse(f"buffer @y: i32 field (8)\nfunc f():\n  task parallel %i: i32 in 0i32 .. 8i32:\n    {WRONG[told]}\n")
+    fn = parse(f"buffer @y: i32 field (8)\nfunc f():\n  task parallel %i: i32 in 0i32 .. 8i32:\n    {WRONG[message]}\n")
     program = Program(0, 0, fn, (), {}, frozenset(), True)
     found = broken_promises(fn, (), program.memory())
-    assert found and all(text.startswith(told) for text in found)
+    assert found and all(text.startswith(message) for text in found)

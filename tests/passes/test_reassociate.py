@@ -241,7 +241,7 @@ def test_what_the_loop_writes_or_counts_is_divided_by_each_time() -> None:
     )
 
 
-def test_a_branch_does_not_lend_its_reciprocal() -> None:
+def test_a_branch_does_not_export_its_reciprocal() -> None:
     stays(
         tidy,
         """

@@ -178,7 +178,7 @@ def test_a_reverse_sweep_stores_no_indices(strided: ti.Kernel) -> None:
     np.testing.assert_array_equal(x.grad.to_numpy(), expected)
 
 
-def test_a_fault_is_told_of_the_line_and_the_index(strided: ti.Kernel) -> None:
+def test_a_fault_names_the_line_and_the_index(strided: ti.Kernel) -> None:
     strided(10)
     with pytest.raises(KernelIndexError, match=r"index 6[46] is out of bounds for axis 0") as caught:
         strided(12)  # 30 + 3 * 11 = 63 is the last one

@@ -9,7 +9,7 @@ from tinote.autodiff.gradient import reverse
 from tinote.compiler.passes.lowering.split_directions import split_directions
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.buffers import twin_of
+from tinote.ir.buffers import clone_of
 from tinote.ir.build import Builder
 from tinote.ir.forms import Form
 from tinote.ir.query import walk
@@ -32,11 +32,11 @@ def looped(b: Builder, program: Program) -> None:
 def gradient(directions: int) -> ir.Function:
     program = made(looped)
     assert program.fn is not None
-    twins = {
-        one: twin_of(one, adjoint=True, tangent=False, directions=directions)
+    clones = {
+        one: clone_of(one, adjoint=True, tangent=False, directions=directions)
         for one in (program.x, program.y, program.total)
     }
-    return reverse(redirected(program.fn, twins), directions=directions).function
+    return reverse(redirected(program.fn, clones), directions=directions).function
 
 
 def tangents_in(fn: ir.Function) -> bool:

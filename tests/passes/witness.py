@@ -52,7 +52,7 @@ class _Iterations:
 
 
 class _Witness:
-    """Memory that notes accesses, and hears the marks."""
+    """Memory that notes accesses, and gets the marks."""
 
     def __init__(self, memory: DictMemory) -> None:
         self.memory = memory

@@ -4,8 +4,8 @@ same kernel in forms that exist, with other memory bound to their slots.
 With F the launch, Ḟ that with tangents, R its gradient and Ṙ the gradient with tangents, for the values v, their
 tangents v̇, adjoints v̄ of the values and w of the tangents:
 
-    adjoint of Ḟ (v, v̇)   =  Ṙ (v, v̇; adjoints: w, tangents of adjoints: v̄)       gives both with their places swapped
-    adjoint of R (v, b)   =  Ḟ (v, u) for b,  and  Ṙ (v, u; adjoints: b, tangents of adjoints: 0) for v
+    adjoint of Ḟ (v, v̇)   =  Ṙ (v, v̇; adjoints: w, tangents of adjoints: v̄)       gives both with their places
+    swapped adjoint of R (v, b)   =  Ḟ (v, u) for b,  and  Ṙ (v, u; adjoints: b, tangents of adjoints: 0) for v
 
 where u is the adjoint of what R gives. Each side of these is compared with differences of the launch itself.
 """

@@ -63,7 +63,7 @@ STORED = (*SCALARS, f32, f32, f64, i32, i32, i64, u8)
 def generate(seed: int, size: int = 12, *, carries: bool = True, maths: bool = True) -> Program:
     """A random kernel of about `size` statements.
 
-    `carries`: with loops that carry values beside those that set locals. `maths`: a third of the programs call
+    `carries`: with loops that carry values besides those that set locals. `maths`: a third of the programs call
     mathematical functions.
     """
     return _KernelWriter(seed, size, carries, maths).program()

@@ -23,7 +23,7 @@ from tinote.compiler.pipeline import WATCHING, Snapshot, run_pipeline, steps_for
 from tinote.compiler.requests import GRADIENT, PRIMAL, TANGENT, Derivative, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug
-from tinote.ir.buffers import twin_of
+from tinote.ir.buffers import clone_of
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, Function
@@ -196,19 +196,19 @@ def wrong_rows(program: Program) -> str:
     for factors in ((1.0, -0.5), (1.0, 0.0, 2.0, -0.5, 1.0, 1.0, 0.0, 3.0)):
         count = len(factors)
         differentiated = [b for b in buffers_of(fn) if b.adjoint is not None]
-        twins = {b: twin_of(b, adjoint=True, tangent=False, directions=count) for b in differentiated}
+        clones = {b: clone_of(b, adjoint=True, tangent=False, directions=count) for b in differentiated}
         request = Request(Derivative.REVERSE, directions=count)
         try:
-            together, _ = run_pipeline(redirected(fn, twins), steps_for(request), STRICT, machine=machine)
+            together, _ = run_pipeline(redirected(fn, clones), steps_for(request), STRICT, machine=machine)
         except CompilerBug as error:
             return str(error)
         memory = begin.copy()
-        for buffer, twin in twins.items():
-            memory.cells[twin] = dict(memory.cells.get(buffer, {}))
-            for one in (twin, twin.adjoint, *(twin.adjoint.planes if twin.adjoint else ())):
+        for buffer, clone in clones.items():
+            memory.cells[clone] = dict(memory.cells.get(buffer, {}))
+            for one in (clone, clone.adjoint, *(clone.adjoint.planes if clone.adjoint else ())):
                 if one is not None and buffer in begin.shapes:
                     memory.shapes[one] = begin.shapes[buffer]
-        seeded = twins[program.loss].adjoint
+        seeded = clones[program.loss].adjoint
         assert seeded is not None
         for direction, plane in enumerate(seeded.planes):
             memory.store(plane, (), factors[direction])
@@ -216,7 +216,7 @@ def wrong_rows(program: Program) -> str:
             memory.store(seeded, (), factors)
         interpret(together, program.arguments, memory)
         for (buffer, index), wanted in found.items():
-            rows = twins[buffer].adjoint if buffer in twins else None
+            rows = clones[buffer].adjoint if buffer in clones else None
             if rows is None:
                 continue
             held = [memory.load(one, index) for one in rows.planes] or memory.load(rows, index)

@@ -1,4 +1,4 @@
-// The functions of `maths.c` beside those of the C library, and of its long doubles.
+// The functions of `maths.c` compared with those of the C library, and of its long doubles.
 //
 //   cc -std=c17 -ffp-contract=off -I tinote/runtime/native tests/runtime/maths_test.c -lm
 //

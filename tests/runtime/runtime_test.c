@@ -282,7 +282,7 @@ static void test_stop_from_another_thread(void) {
         CHECK(tn_stop(block) == 0); // nothing runs
         atomic_store((_Atomic int64_t *)&block->slots[BEGUN], 0);
         pthread_t stopper = start(stop_when_begun, block);
-        CHECK(launch(block) == STATUS_INTERRUPT && block->site == 9); // of the loop that heard of it
+        CHECK(launch(block) == STATUS_INTERRUPT && block->site == 9); // of the loop that noticed it
         pthread_join(stopper, NULL);
         CHECK(tn_stop(block) == 0);
     }

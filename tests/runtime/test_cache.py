@@ -148,7 +148,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     keys = [digest(str(number)) for number in range(60)]
     for number, key in enumerate(keys):
         store.put(key, bytes(2_000))
-        # Files written within one tick of the clock cannot be told apart by age.
+        # Files written within one tick of the clock cannot be distinguished by age.
         os.utime(tmp_path / key, (number, number)) if (tmp_path / key).exists() else None
         assert store.get(keys[0]) is not None, "what is used stays"
         assert store.usage().nbytes <= 64_000 * 17 // 16 + 2_100

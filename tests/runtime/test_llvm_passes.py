@@ -49,7 +49,7 @@ def test_no_pass_changes_anything_at_level_0(energy):
     assert sum(one.changed for one in passes(native.text, 0)) < 5
 
 
-def test_text_that_is_not_llvm_is_told_of():
+def test_text_that_is_not_llvm_is_reported():
     with pytest.raises(CompilerBug, match="expected"):
         passes("define nonsense", 3)
 

@@ -96,7 +96,7 @@ def test_the_runtime_under_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
 
 
 def test_functions_of_webassembly_are_exact(tmp_path: Path) -> None:
-    """Those of `maths.c` beside the C library's."""
+    """Those of `maths.c` compared with the C library's."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         pytest.skip("there is no C compiler")
@@ -111,6 +111,6 @@ def test_functions_of_webassembly_are_exact(tmp_path: Path) -> None:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    # The thread sanitizer asks to be told that a child of a process with threads starts threads.
+    # The thread sanitizer must know that a child of a process with threads starts threads.
     environment = {**os.environ, "TSAN_OPTIONS": "die_after_fork=0 halt_on_error=1"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)

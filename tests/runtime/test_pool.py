@@ -126,7 +126,7 @@ def test_a_reset_gives_everything_back() -> None:
 
 
 def test_idle_memory_counts_against_the_memory_limit() -> None:
-    """What a tape keeps, and what is idle beside it, is never more than the limit; the limit itself is as before."""
+    """What a tape keeps, and what is idle besides, is never more than the limit; the limit itself is as before."""
     n, limit = 10_000, 1_000_000
     ti.init(arch=ti.cpu, default_fp=ti.f64, memory_limit=limit)
     assert pool.limit == limit

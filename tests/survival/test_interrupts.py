@@ -196,8 +196,8 @@ def act():
 }
 
 
-IS_TOLD = """
-def is_told(interrupt):
+IS_NOTIFIED = """
+def is_notified(interrupt):
     kernel, place, line, caret = interrupt.__notes__[-1].splitlines()
     return kernel in ("interrupted in the kernel 'run':", "interrupted in the kernel 'run.grad':") and "# here" in line
 """
@@ -210,9 +210,9 @@ def test_an_interrupt_ends_it_and_the_session_goes_on(which: str, child: Callabl
 interrupted(act)
 good()
 interrupted(act, 0.05)
-assert {"# here" not in ENDLESS[which]} or all(map(is_told, interrupts)), [e.__notes__ for e in interrupts]
+assert {"# here" not in ENDLESS[which]} or all(map(is_notified, interrupts)), [e.__notes__ for e in interrupts]
 """
-    assert child(IS_TOLD + script) == "alive\n"
+    assert child(IS_NOTIFIED + script) == "alive\n"
 
 
 def test_an_interrupt_of_an_endless_print(child: Callable[..., str]) -> None:
@@ -268,14 +268,14 @@ text = "@ti.kernel\\ndef k():\\n" + "    for i in data:\\n        loss[None] += 
 
 
 def test_an_interrupt_ends_a_compilation_in_the_passes(child: Callable[..., str]) -> None:
-    told = """
+    reported = """
 assert interrupts[-1].__notes__[-1].splitlines()[::2] == ["interrupted while 'k' was compiled:", "    2 | def k():"]
 """
-    assert child(LOOPS + "interrupted(define(text), 0.5)\n" + told) == "alive\n"
+    assert child(LOOPS + "interrupted(define(text), 0.5)\n" + reported) == "alive\n"
 
 
 def test_an_interrupt_ends_a_compilation_inside_llvm(child: Callable[..., str]) -> None:
-    """Python hears of no signal while a call of LLVM's lasts, here some seconds. What was interrupted can be compiled
+    """Python handles no signal while a call of LLVM's lasts, here some seconds. What was interrupted can be compiled
     afterwards, and what LLVM was at ends by itself.
     """
     script = """

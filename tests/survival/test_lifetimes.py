@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-# A launch on another thread that ends when it is told to.
+# A launch on another thread that ends when it is asked to.
 LAUNCHED = """
 import gc
 from tinote.runtime import layout

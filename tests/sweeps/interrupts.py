@@ -80,11 +80,11 @@ def interrupted(folder: Path, options: str, prepare: str = "", *, busy: bool = F
         time.sleep(1)
         sent = time.time()
         child.send_signal(signal.SIGINT)
-        ended, told = child.stdout.readline(), child.stdout.readline()
+        ended, reported = child.stdout.readline(), child.stdout.readline()
     finally:
         os.killpg(child.pid, signal.SIGKILL)  # the workers of a cluster run their last points on
         child.communicate()
-    assert ended.startswith("ended") and "the sweep was interrupted" in told
-    done = json.loads(told.partition("]")[0] + "]")
+    assert ended.startswith("ended") and "the sweep was interrupted" in reported
+    done = json.loads(reported.partition("]")[0] + "]")
     assert (zarr.open_group(store, mode="r")["state"][...] == 1).sum() == len(done)
     return Ended(float(ended.split()[1]) - sent, done)

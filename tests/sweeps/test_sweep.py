@@ -284,18 +284,20 @@ class Colour(Enum):
 
 
 def test_arguments_of_all_kinds() -> None:
-    def told(value: Any) -> float:
+    def reported(value: Any) -> float:
         return float(len(str(value)))
 
     local = Enum("local", ["ONE"])
     values = [None, (1, 2), "a", np.zeros(2), {"a": 1}, Colour.RED, local.ONE, lambda: 1, ti.Vector([1.0]), Path("a")]
-    found = ti.sweep(told, {"value": [*values, 1j, 2**70, float("nan"), np.datetime64("2020-01-01", "ns")]}, workers=1)
+    found = ti.sweep(
+        reported, {"value": [*values, 1j, 2**70, float("nan"), np.datetime64("2020-01-01", "ns")]}, workers=1
+    )
     assert (found["error"] == "").all() and found["value"].values.tolist() == list(range(14))
     assert found["result"].values[-1] == len("2020-01-01T00:00:00.000000000")
-    large = ti.sweep(told, {"value": [2**70, 1]}, workers=1)
+    large = ti.sweep(reported, {"value": [2**70, 1]}, workers=1)
     assert large["result"].values.tolist() == [22, 1]
     with pytest.raises(SerializationError, match="cannot be sent to another process"):
-        ti.sweep(told, {"value": [threading.Lock()]}, workers=1)
+        ti.sweep(reported, {"value": [threading.Lock()]}, workers=1)
 
 
 def test_parameters_and_results_that_have_names_of_the_table() -> None:

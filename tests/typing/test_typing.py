@@ -1,6 +1,6 @@
 """What type checkers say of users' programs: nothing where they are right, and the mistakes where they are not.
 
-In the programs beside this file, `# error` marks each faulty line, with the checker's name where only one finds it.
+In the programs next to this file, `# error` marks each faulty line, with the checker's name where only one finds it.
 """
 
 from __future__ import annotations

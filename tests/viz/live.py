@@ -15,7 +15,7 @@ __all__ = ["Page", "picture_of", "scenario"]
 
 
 class Page:
-    """Keeps what was sent, and acknowledges when told."""
+    """Keeps what was sent, and acknowledges when asked."""
 
     def __init__(self, view: Any):
         self.view = view

@@ -31,7 +31,7 @@ def test_it_is_that_of_a_histogram():
     counts = np.histogram2d(*points.T, bins=(30, 20), range=((0, 1), (0, 1)))[0].T[::-1]
     assert found.inside == counts.sum()
     expected = 255 * -np.expm1(-counts / (counts.sum() / (counts > 0).sum()))
-    # The kernel's edges are those of 32-bit arithmetic: a particle beside one may count for its neighbour.
+    # The kernel's edges are those of 32-bit arithmetic: a particle next to one may count for its neighbour.
     assert np.abs(found.cover - expected).max() < 8
 
 

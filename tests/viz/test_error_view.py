@@ -185,7 +185,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 FAILS = "@ti.kernel\ndef f():\n    for i in range(3):\n        a = nothing\n\nf()"
 
 
-def test_a_failed_cell_shows_it_beside_the_text(shell, published, capsys):
+def test_a_failed_cell_shows_it_next_to_the_text(shell, published, capsys):
     result = shell.run_cell(FAILS, store_history=True)
     assert [data.keys() for data in published] == [{"text/html"}]
     assert "a = nothing" in published[0]["text/html"]
@@ -245,7 +245,7 @@ def test_each_class_has_its_section_and_the_link_leads_there(tmp_path, monkeypat
     assert section_of(Mine, tutorials()).address == "errors.md#FieldError"
 
 
-def test_copies_of_the_manual_beside_a_notebook_come_first(tmp_path):
+def test_copies_of_the_manual_next_to_a_notebook_come_first(tmp_path):
     (tmp_path / ERRORS).write_text("# Errors\n\n## FieldError\n", encoding="utf-8")
     assert section_of(errors.FieldError, tmp_path).address == "errors.md#FieldError"
     assert section_of(errors.KernelTypeError, tmp_path).address == "errors.md"

@@ -331,9 +331,9 @@ def test_two_kernels_and_two_specialisations_stand_side_by_side(monkeypatch):
     scaled(x, 1)
     scaled(y, 1)
     narrow, wide = scaled.specialisations()
-    explorer = explore(wide, beside=narrow)
+    explorer = explore(wide, compare_with=narrow)
     view = explorer.opening["view"]
-    assert explorer.state == {"left": "previous"} and view["beside"] == "the other specialisation"
+    assert explorer.state == {"left": "previous"} and view["compared"] == "the other specialisation"
     (answer,) = ask(explorer, {"kind": "previous", "view": 0, "stage": view["start"]})
     now = explorer.opening["stages"][0]
     assert "f32" in answer["text"] and "f64" not in answer["text"] and "f64" in now["text"]
@@ -341,18 +341,18 @@ def test_two_kernels_and_two_specialisations_stand_side_by_side(monkeypatch):
     assert answer["fresh"] == [] and {*answer["places"][::3]} == {*now["places"][::3]}
     names = [re.findall(r"(%\w+): ", text) for text in (answer["text"], now["text"])]
     assert names[0] == names[1] != []  # the same operations at the same places, whatever their types
-    explorer = explore(scaled, beside=shifted)
-    assert explorer.opening["view"]["beside"] == "shifted" and "next to shifted" in repr(explorer._explored.text())
+    explorer = explore(scaled, compare_with=shifted)
+    assert explorer.opening["view"]["compared"] == "shifted" and "next to shifted" in repr(explorer._explored.text())
     (answer,) = ask(explorer, {"kind": "previous", "view": 0, "stage": explorer.opening["view"]["start"]})
     assert "problem" not in answer and "x" in answer["text"]
-    assert explorer.opening["given"] == "scaled, beside=shifted"
+    assert explorer.opening["given"] == "scaled, compare_with=shifted"
     assert explore(scaled).opening["given"] == "scaled"
     monkeypatch.setattr("tinote.viz.explorer.widget.users_names", lambda: {"scaled": scaled})
-    assert explore(wide, beside=narrow).opening["given"] == (
-        "scaled.specialisations()[1], beside=scaled.specialisations()[0]"
+    assert explore(wide, compare_with=narrow).opening["given"] == (
+        "scaled.specialisations()[1], compare_with=scaled.specialisations()[0]"
     )
     with pytest.raises(TinoteError, match="only a kernel can be explored"):
-        explore(scaled, beside=print)
+        explore(scaled, compare_with=print)
 
 
 def test_a_word_of_the_glossary_means_one_thing():
@@ -583,3 +583,20 @@ def test_passes_that_cannot_be_shown_say_why(energy, monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
     answer = explore(energy, gradient=True)._explored.passes(1)
     assert "LLVM" in answer["problem"]
+
+
+def test_the_old_name_of_the_kernel_to_compare_with_warns() -> None:
+    @ti.kernel
+    def first() -> ti.i32:
+        return 1
+
+    @ti.kernel
+    def second() -> ti.i32:
+        return 2
+
+    first()
+    second()
+    with pytest.warns(DeprecationWarning, match="beside= of explore is now compare_with=") as caught:
+        explorer = explore(first, beside=second)
+    assert [one.filename for one in caught] == [__file__]
+    assert explorer.opening["given"] == "first, compare_with=second"

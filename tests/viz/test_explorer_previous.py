@@ -1,4 +1,6 @@
-"""What changed since a kernel ran last: which version is the earlier one, and how its stages stand beside the new."""
+"""What changed since a kernel ran last: which version is the earlier one, and which of its stages belong to the new
+ones.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,7 @@ def previous(cells, first: str = FIRST, second: str = SECOND, gradient: bool = F
 
 def differences(found: Previous, now: Stages, number: int) -> tuple[list[str], list[str]]:
     """What is gone and what is new, by the lines' texts without indentation."""
-    before = [line.text.strip() for line in found.beside(number)[1]]
+    before = [line.text.strip() for line in found.counterpart(number)[1]]
     after = [line.text.strip() for line in now.stages[number].lines]
     lines = list(ndiff(before, after))
     return [line[2:] for line in lines if line[0] == "-"], [line[2:] for line in lines if line[0] == "+"]
@@ -159,7 +161,7 @@ def test_only_what_is_new_in_the_source_is_fresh(cells):
     (text, *_) = now.sources
     assert [text.lines[row].strip() for row in found.fresh] == ["if i > 0:", "y = x[i] * 3.0"]
     # A line that stands farther to the right leads to the same columns of the same text.
-    _, lines = found.beside(1)
+    _, lines = found.counterpart(1)
     (sine,) = [line for line in lines if " = sin " in line.text]
     assert (
         text.lines[sine.span.line - text.first_line][sine.span.column : sine.span.end_column] == "ti.sin(squared(x[i]))"
@@ -168,19 +170,19 @@ def test_only_what_is_new_in_the_source_is_fresh(cells):
     assert product.span.file == now.sources[1].file and product.span.inlined_at.file == text.file
 
 
-def test_each_stage_stands_beside_its_like(cells):
+def test_each_stage_has_its_counterpart(cells):
     for gradient in (False, True):
         found, now = previous(cells, gradient=gradient)
         numbers = [n for n, stage in enumerate(now.stages) if stage.kind is not ASSEMBLY]
         for n in numbers:
-            stage, _ = found.beside(n)
+            stage, _ = found.counterpart(n)
             assert stage.kind is now.stages[n].kind
             if not stage.group:
                 assert stage.name == now.stages[n].name
         if gradient:
             reverse = next(n for n in numbers if now.stages[n].derived)
             names = {line.primal for line in now.stages[reverse].lines if line.primal}
-            assert {line.primal for line in found.beside(reverse)[1] if line.primal} & names
+            assert {line.primal for line in found.counterpart(reverse)[1] if line.primal} & names
 
 
 def test_a_constant_in_llvm_is_the_only_difference(cells):
@@ -190,7 +192,7 @@ def test_a_constant_in_llvm_is_the_only_difference(cells):
     assert len(gone) == len(new) == 1 and " = fmul " in gone[0] and gone[0].split()[0] == new[0].split()[0]
 
 
-def test_names_that_mean_something_else_now_are_told_apart():
+def test_names_that_mean_something_else_now_are_distinguished():
     before = Stages("f", False, (), tuple(big_stages(40).stages))
     lines = before.stages[0].lines
     other = [line._replace(text=line.text.replace(" = mul ", " = div ")) for line in lines]
@@ -204,10 +206,10 @@ def test_five_thousand_operations_are_named_in_time():
     now = big_stages(5000)
     found = Previous(big_stages(5000), now)
     for n, stage in enumerate(now.stages):
-        assert [line.text for line in found.beside(n)[1]] == [line.text for line in stage.lines]
+        assert [line.text for line in found.counterpart(n)[1]] == [line.text for line in stage.lines]
 
 
-def test_a_page_asks_for_it_and_is_told(cells):
+def test_a_page_asks_for_it_and_gets_it(cells):
     cells.run(FIRST)()
     made = explore(cells.names["energy"])._explored
     assert made.view(0)["previous"] is False

@@ -121,7 +121,7 @@ def test_nested_parallel_loops_take_a_number_each():
         assert answer["limits"] == [[0, 4], [0, 5]]
 
 
-def test_faults_and_endless_loops_stop_it_and_are_told():
+def test_faults_and_endless_loops_stop_it_and_are_reported():
     ti.init()
     y = ti.field(ti.i32, shape=8)
 
@@ -253,7 +253,7 @@ def gradient_answers(specialisation, iteration, arguments):
             yield stage, observed_values(specialisation, stage, iteration, arguments, stages.differentiated)
 
 
-def test_the_adjoint_of_each_variable_stands_beside_its_value():
+def test_the_adjoint_of_each_variable_stands_next_to_its_value():
     ti.init(default_fp=ti.f64)
     x = ti.field(ti.f64, shape=4, needs_grad=True)
     total = ti.field(ti.f64, shape=(), needs_grad=True)

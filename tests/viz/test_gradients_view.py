@@ -85,7 +85,7 @@ def test_a_hundred_thousand_launches_stay_small(kinds: int) -> None:
     heights = [y for run in norms["lines"][0]["runs"] for _, y in run]
     assert min(heights) < 0.05 and max(heights) > 0.95, "extremes stay"
     assert len(times["stops"]) <= MOST_BARS
-    # Stretches begin anew with the steps, so that all are alike.
+    # Parts begin anew with the steps, so that all are alike.
     assert len({tuple(bar["y"]) for bar in times["bars"] if bar["x"][1] < 0.99}) <= 2 * kinds
     assert [one["name"] for one in times["legend"]] == (
         ["kernel_1", "kernel_0"] if kinds == 2 else [*[f"kernel_{k}" for k in (1, 2, 3, 4, 5)], "others"]

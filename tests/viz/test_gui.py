@@ -99,7 +99,7 @@ def test_lines_triangles_and_rectangle(gui):
     assert image[20, 10].tolist() == [0x11, 0x2F, 0x41]
 
 
-def test_an_arrow_points_where_it_is_told():
+def test_an_arrow_points_where_it_should():
     gui = GUI("test", res=100, show_gui=False)
     gui.arrow((0.2, 0.5), (0.6, 0.0), radius=1)
     image = shown(gui)[:, :, 0]

@@ -121,7 +121,7 @@ def test_a_press_reaches_the_step_with_its_cell_while_paused_and_while_playing()
         assert page.frames[-1]["high"] == 1.0
         view.play()
         page.say(kind="pointer", phase="press", place=[0.1, 0.9])
-        await page.until(lambda: field[0, 1] > 3)  # Held: told again for each frame.
+        await page.until(lambda: field[0, 1] > 3)  # Held: reported again for each frame.
         page.say(kind="pointer", phase="release", place=[0.1, 0.9])
         await page.until(lambda: not view.frames.pointing.waiting)
         view.pause()
@@ -246,8 +246,8 @@ def test_arrows_are_painted_in_the_middle_of_their_cells_with_a_dark_edge():
     white = (image > 250).all(axis=2)
     rows, columns = np.nonzero(white[2:-2, 2:-2])
     assert 30 <= rows.mean() + 2 <= 33 and columns.max() + 2 - 62 <= 0 < 64 - columns.max()
-    shaft, below, beside = image[32, 6:45], image[33, 6:45], image[50, 20]
-    assert (shaft.mean(axis=1) > 120).all() and (below.mean(axis=1) < beside.mean()).all()
+    shaft, below, background = image[32, 6:45], image[33, 6:45], image[50, 20]
+    assert (shaft.mean(axis=1) > 120).all() and (below.mean(axis=1) < background.mean()).all()
 
 
 def test_the_colour_bar_is_below_the_cells_of_numbers_alone():

@@ -130,7 +130,7 @@ def test_a_page_is_sent_the_latest_of_a_trail_and_all_of_it_when_it_has_missed_s
         message, buffers = page.messages[-1]
         assert message["trail"] == "whole"
         assert len(buffers[2]) == 4 * 2 * min(view.steps + 1, 9)
-        view.advance(3)  # The page hears nothing of these.
+        view.advance(3)  # The page gets nothing of these.
         page.say(kind="step")
         await page.until(lambda: page.frames[-1]["step"] == view.steps)
         assert page.frames[-1]["trail"] == "whole"

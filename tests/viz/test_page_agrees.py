@@ -1,5 +1,5 @@
-"""What the page draws itself while it is live, beside what the still pictures draw: run by Node.js, which the type
-checker's extra brings along.
+"""What the page draws itself while it is live, compared with what the still pictures draw: run by Node.js, which the
+type checker's extra brings along.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_the_picture_aligns_lines_as_the_page_does(second: str, gradient: bool) 
     cells.names["scale"] = 2.0
     cells.run("def squared(v):\n    return v * v\n", "@ti.func\n")
     found, now = previous(cells, second=second, gradient=gradient)
-    pairs = [(found.beside(n)[1], list(stage.lines), stage.kind) for n, stage in enumerate(now.stages)]
+    pairs = [(found.counterpart(n)[1], list(stage.lines), stage.kind) for n, stage in enumerate(now.stages)]
     # Any two stages of one kind, as a reader of the page may choose them.
     chosen = random.Random(second)
     for kind in KINDS:
@@ -148,7 +148,7 @@ def apart(one: float, other: float) -> float:
     return abs((one - other + 180) % 360 - 180)
 
 
-def test_two_kinds_of_text_are_told_apart_by_colour_in_the_page_and_in_the_picture() -> None:
+def test_two_kinds_of_text_are_reported_apart_by_colour_in_the_page_and_in_the_picture() -> None:
     assert all(apart(one.hue, other.hue) >= 30 for one, other in itertools.combinations(KINDS, 2))
     ti.init()
     cells = Notebook()

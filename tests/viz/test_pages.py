@@ -53,7 +53,7 @@ class Elements(HTMLParser):
 
 
 def held_by(page: str) -> Any:
-    """What a page holds beside text: the description of its data, with binary parts as bytes."""
+    """What a page holds besides text: the description of its data, with binary parts as bytes."""
     (packed,) = [held for attributes, held in Elements(page).named("script") if attributes.get("id") == "tinote-data"]
     return unpacked(packed)
 
@@ -259,9 +259,9 @@ def test_what_a_view_can_do_without_is_left_out_and_named(moving: Any, tmp_path:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         file = view.save(tmp_path / "view.html")
-    told = [str(one.message) for one in caught]
-    assert len(told) == 3 and "the quantity 'mean'" in told[0] and "cannot be captured" in told[0]
-    assert all("the pointer" in one for one in told[1:])
+    reported = [str(one.message) for one in caught]
+    assert len(reported) == 3 and "the quantity 'mean'" in reported[0] and "cannot be captured" in reported[0]
+    assert all("the pointer" in one for one in reported[1:])
     described = held_by(file.read_text("utf-8"))["views"][0]
     assert described["traits"]["series"] == ["first"] and len(described["plots"]) == 1
     assert described["pointer"] is None and not described["traits"]["can_point"]

@@ -149,7 +149,7 @@ def test_buttons_pause_step_reset_and_stop():
         await page.until(lambda: page.frames[-1]["step"] == paused_at + 1)
         await asyncio.sleep(0.05)
         assert view.steps == paused_at + 1
-        page.say(kind="step", steps=3)  # As many as its slider says, before the kernel has heard of that.
+        page.say(kind="step", steps=3)  # As many as its slider says, before the kernel knows of that.
         await page.until(lambda: page.frames[-1]["step"] == paused_at + 4)
         assert view.steps_per_frame == 1
         page.say(kind="reset")

@@ -1,4 +1,4 @@
-"""Pointer messages, in order, as what a step is told; and recordings."""
+"""Pointer messages, in order, as what a step gets; and recordings."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ def test_moves_are_merged_and_presses_are_not_lost():
     queue = PointerQueue()
     for phase, across in [("press", 0.1), ("move", 0.2), ("move", 0.4), ("release", 0.5), ("press", 0.6)]:
         queue.add(phase, across, 0.0)
-    told = queue.take(place)
-    assert [(pointer.position[0], pointer.pressed) for pointer in told] == [(1, True), (4, True), (5, False), (6, True)]
-    assert [pointer.movement[0] for pointer in told] == [0.0, 3.0, 1.0, 0.0]
-    assert {pointer.element for pointer in told} == {"grabbed"}
+    reported = queue.take(place)
+    assert [(pointer.position[0], pointer.pressed) for pointer in reported] == [
+        (1, True),
+        (4, True),
+        (5, False),
+        (6, True),
+    ]
+    assert [pointer.movement[0] for pointer in reported] == [0.0, 3.0, 1.0, 0.0]
+    assert {pointer.element for pointer in reported} == {"grabbed"}
     [held] = queue.take(place)
     assert held.pressed and held.movement == (0.0, 0.0) and held.position == (6.0, 0.0)
     queue.add("release", 0.6, 0.0)
@@ -37,7 +42,7 @@ def test_moves_are_merged_and_presses_are_not_lost():
     assert queue.take(place) == []
 
 
-def test_what_was_not_pressed_on_the_stage_is_not_told():
+def test_what_was_not_pressed_on_the_stage_is_not_reported():
     queue = PointerQueue()
     queue.add("move", 0.1, 0.1)
     queue.add("release", 0.1, 0.1)
@@ -68,7 +73,7 @@ def test_a_particle_is_dragged():
 
 
 def test_what_the_pointer_did_before_a_pause_is_not_stuck():
-    gate, told = threading.Event(), []
+    gate, reported = threading.Event(), []
 
     async def body(view, page):
         page.keeps_up = True
@@ -81,9 +86,9 @@ def test_what_the_pointer_did_before_a_pause_is_not_stuck():
         gate.set()
         await page.until(lambda: not view.playback.background)
         page.say(kind="pointer", phase="release", place=[0.9, 0.1])
-        await page.until(lambda: told and not told[-1].pressed)
+        await page.until(lambda: reported and not reported[-1].pressed)
 
-    scenario(lambda: Particles(np.zeros((1, 2)), lambda: gate.wait(300), pointer=told.append), body)
+    scenario(lambda: Particles(np.zeros((1, 2)), lambda: gate.wait(300), pointer=reported.append), body)
 
 
 def test_an_error_in_the_pointers_function_is_shown():

@@ -84,10 +84,10 @@ def test_a_place_and_a_depth_give_the_point_that_is_seen_there(aspect):
 
 def test_a_particle_in_space_is_dragged_parallel_to_the_picture():
     x = np.array([[0.9, 0.3, 0.5], [0.1, 0.3, 0.5], [0.5, 0.9, 0.9]])  # The first hides the second.
-    told = []
+    reported = []
 
     def drag(pointer):
-        told.append(pointer)
+        reported.append(pointer)
         if pointer.element is not None:
             x[pointer.element] = pointer.position
 
@@ -101,10 +101,10 @@ def test_a_particle_in_space_is_dragged_parallel_to_the_picture():
         )
         for phase, at in [("press", begin), ("move", end), ("release", end)]:
             page.say(kind="pointer", phase=phase, place=at)
-        await page.until(lambda: told and not told[-1].pressed)
+        await page.until(lambda: reported and not reported[-1].pressed)
         assert x[0] == pytest.approx([0.9, 0.6, 0.2]) and x[1:].tolist() == [[0.1, 0.3, 0.5], [0.5, 0.9, 0.9]]
-        assert {pointer.element for pointer in told} == {0}
-        assert np.sum([pointer.movement for pointer in told], axis=0) == pytest.approx([0.0, 0.3, -0.3])
+        assert {pointer.element for pointer in reported} == {0}
+        assert np.sum([pointer.movement for pointer in reported], axis=0) == pytest.approx([0.0, 0.3, -0.3])
 
     scenario(lambda: Particles(x, pointer=drag, azimuth=0, elevation=0), body)
 
@@ -113,7 +113,7 @@ def test_of_particles_in_space_the_one_in_front_is_grabbed_or_else_the_nearest()
     x = np.array([[0.9, 0.5, 0.5], [0.1, 0.5, 0.5], [0.5, 0.7, 0.5]])
     view = Particles(x, pointer=print, azimuth=0, elevation=0, radius=4, size=100)
     assert view.pick(0.5, 0.5, True)[1] == 0
-    assert view.pick(0.42, 0.5, True)[1] in (0, 1)  # Beside both: within reach all the same.
+    assert view.pick(0.42, 0.5, True)[1] in (0, 1)  # Next to both: within reach all the same.
     assert view.pick(0.5, 0.9, True) == (pytest.approx([0.5, 0.5, view.pick(0.5, 0.9, False)[0][2]]), None)
     view.turn(180, 0)
     assert view.pick(0.5, 0.5, True)[1] == 1

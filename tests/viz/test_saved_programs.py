@@ -1,4 +1,4 @@
-"""What a notebook keeps of a view beside its picture: how it runs without a kernel."""
+"""What a notebook keeps of a view besides its picture: how it runs without a kernel."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_where_a_person_looks_it_is_made_after_the_cell(monkeypatch) -> None:
 @pytest.mark.parametrize(
     "views", [[], "text", [1], ["damaged"], ["x" * 17] * 17, [payload([1])], [payload({"kind": "a"})]]
 )
-def test_what_is_damaged_is_told(views: object) -> None:
+def test_what_is_damaged_is_reported(views: object) -> None:
     with pytest.raises(ValueError):
         stored.place_kept(Pages(), views)
 

@@ -239,7 +239,7 @@ def test_a_click_picks_what_is_seen_there():
             await page.until(lambda count=count: len(page.frames) == count + 1)
             assert tuple(view.picked[:4]) == expected
             assert view.picked.position == pytest.approx(position, abs=0.12)
-            # A mouse that rests there is told the same, without a frame.
+            # A mouse that rests there gets the same, without a frame.
             page.say(kind="hover", view="page", place=place(view, *point))
             await page.until(lambda: page.messages[-1][0]["kind"] == "hovered")
             hovered = {"kind": "hovered", "view": "page", "words": page.frames[-1]["picked"]}
@@ -278,7 +278,7 @@ def test_what_cannot_be_shown_is_refused_where_it_is_written(make, message):
 
 
 def generator():
-    """`generate.py` beside the bundle, which is no part of the package."""
+    """`generate.py` next to the bundle, which is no part of the package."""
     spec = importlib.util.spec_from_file_location("generate_three", LIBRARY.parent / "generate.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

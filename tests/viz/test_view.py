@@ -15,7 +15,7 @@ from tinote.viz.notebook.view import FrameCredits, Worker, describe_error
 
 
 class Clock:
-    """Time that passes when told."""
+    """Time that passes on request."""
 
     def __init__(self):
         self.now = 0.0

@@ -153,8 +153,8 @@ def reached_from(
                 and activity.is_active(op.value)
             ):
                 found[op] = None
-                companion = op.buffer.tangent if tangents else op.buffer.adjoint
-                if companion is None and op.buffer not in seen:
+                shadow = op.buffer.tangent if tangents else op.buffer.adjoint
+                if shadow is None and op.buffer not in seen:
                     seen.add(op.buffer)
                     pending.append(op.buffer)
     return list(found), returned
@@ -174,7 +174,7 @@ class Broken(NamedTuple):
 def broken_at(
     write: ir.Store | ir.Atomic, fn: ir.Function, *, arguments: bool = False, tangents: bool = False
 ) -> Broken:
-    """What `fn` makes of the value that `write` stores into a buffer without a companion. `arguments`: what it returns
+    """What `fn` makes of the value that `write` stores into a buffer without a shadow. `arguments`: what it returns
     counts.
     """
     writes, returned = reached_from(fn, write.buffer, tangents=tangents)

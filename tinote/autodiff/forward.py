@@ -22,7 +22,7 @@ multiplied by, are computed once, and machine code has vectors of tangents whate
     %dy: f64d8 = mul %dx, %r
 
 Second order is forward mode of the stored gradient: where that recomputes, pops or reads a value again, its tangent is
-recomputed, popped or read beside it. So `storage` has nothing to decide a second time.
+recomputed, popped or read along with it. So `storage` has nothing to decide a second time.
 
 Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
 """
@@ -66,26 +66,26 @@ def forward(
     *,
     arguments: bool = False,
     directions: int = 1,
-    companions: Mapping[ir.Buffer, ir.Buffer] | None = None,
+    memory_tangents: Mapping[ir.Buffer, ir.Buffer] | None = None,
 ) -> Pushforward:
     """Add tangents along a number of `directions` to `fn` (scalar form, simplified); duals of fields hold as many for
     each number. `arguments`: the result has further parameters for the tangents of each float parameter, and also
-    returns the tangents of the floats that it returns. `companions`: what holds the tangents of memory, in place of
-    duals. Raises `DifferentiationError`, located, for what has no derivative yet.
+    returns the tangents of the floats that it returns. `memory_tangents`: what holds the tangents of memory, in place
+    of duals. Raises `DifferentiationError`, located, for what has no derivative yet.
     """
     # Values and tangents are computed together: any order will do for what the iterations of a parallel loop share.
-    unfolded = unfold_atomics(fn, lambda op, _: _may_be_active(op.buffer, companions))
-    transform = _Forward(unfolded, defaults, arguments, directions, companions)
+    unfolded = unfold_atomics(fn, lambda op, _: _may_be_active(op.buffer, memory_tangents))
+    transform = _Forward(unfolded, defaults, arguments, directions, memory_tangents)
     tangent = transform.function()
     return Pushforward(
         tangent, tuple([broken_at(lost, fn, arguments=arguments, tangents=True) for lost in transform.lost])
     )
 
 
-def _may_be_active(buffer: ir.Buffer, companions: Mapping[ir.Buffer, ir.Buffer] | None) -> bool:
-    if companions is None or buffer.kind is ir.BufferKind.TEMPORARY:
+def _may_be_active(buffer: ir.Buffer, memory_tangents: Mapping[ir.Buffer, ir.Buffer] | None) -> bool:
+    if memory_tangents is None or buffer.kind is ir.BufferKind.TEMPORARY:
         return may_be_active(buffer, tangents=True)
-    return buffer in companions
+    return buffer in memory_tangents
 
 
 class _Forward:
@@ -97,10 +97,10 @@ class _Forward:
         defaults: Defaults,
         arguments: bool,
         directions: int,
-        companions: Mapping[ir.Buffer, ir.Buffer] | None,
+        memory_tangents: Mapping[ir.Buffer, ir.Buffer] | None,
     ) -> None:
         self.fn = fn
-        self.companions = companions
+        self.memory_tangents = memory_tangents
         self.directions = directions
         self.arguments = arguments
         self.builder = Builder(defaults)
@@ -160,7 +160,7 @@ class _Forward:
 
     def tangent_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind not in _OF_THE_CODE:
-            return buffer.tangent if self.companions is None else self.companions.get(buffer)
+            return buffer.tangent if self.memory_tangents is None else self.memory_tangents.get(buffer)
         if buffer not in self.active_temporaries:
             return None
         found = self.temporaries.get(buffer)
@@ -269,7 +269,7 @@ class _Forward:
             popped = self.tangents[op.out] = self.variable(op.out)
             self.builder.emit(op.rebuilt((self.stacks[stack],), (), (popped,)))
 
-    # ---- control flow: tangents are carried and yielded beside the values
+    # ---- control flow: tangents are carried and yielded along with the values
 
     def region(self, region: ir.Region, extra: list[tuple[ir.Var, ir.Var]], wanted: list[int]) -> ir.Region:
         """`region` with tangent parameters; its yields are followed by the tangents of those at `wanted`."""

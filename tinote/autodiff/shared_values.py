@@ -19,8 +19,8 @@ or the index of an extremum. A `surrogate` has the value that was saved and the 
 computed again (`storage.py` takes the one for the other throughout), so that what only led to it is executed no more.
 
 A value inside of loops has a place for each iteration, as old values have (`saved_places.py`): the dimensions of
-parallel loops come last, for iterations that run in lanes lie beside each other. Kernels are left as they are that save
-old values, have custom derivatives which read memory, or of which loops become serial for the gradient.
+parallel loops come last, for iterations that run in lanes lie next to each other. Kernels are left as they are that
+save old values, have custom derivatives which read memory, or of which loops become serial for the gradient.
 
 Both sides call `share`, which gives equal functions for equal functions: it decides by the adjoint with respect to
 memory alone, whether arguments are differentiated too or not. Why a launch and its gradient do not share, it remarks.
@@ -201,7 +201,7 @@ class _Choice:
         if isinstance(op, ir.Prim):
             return op.prim.cost >= MIN_EXPENSIVE_COST and is_float(v.type)
         if isinstance(op, ir.For):
-            # One for each iteration of parallel loops, of which there are few beside those of the loop itself.
+            # One for each iteration of parallel loops, of which there are few compared with those of the loop itself.
             return not op.parallel and _cost(op) >= MIN_EXPENSIVE_COST and all(map(_is_parallel, self.around[op]))
         if isinstance(op, ir.Load) and op.buffer.kind is ir.BufferKind.TEMPORARY and not op.buffer.element:
             return self.depth_of_writes.get(op.buffer, 0) > len(self.around[op])

@@ -20,7 +20,7 @@ def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
 
     A parallel loop runs again in the reverse part, on the buffers as they were when it first ran. If other operations
     that depend on it follow, or it fills a temporary, these buffers are copied before it runs; the last one needs no
-    copy. Beside parallel loops, the same goes for serial loops, `while` loops and branches: otherwise what they push
+    copy. Besides parallel loops, the same goes for serial loops, `while` loops and branches: otherwise what they push
     would have to outlive a task of the launch.
     """
     buffers = frozenset(overwrite.load.buffer for overwrite in overwrites)

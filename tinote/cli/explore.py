@@ -58,7 +58,7 @@ def _explore(target: str, *, html: Path | None, gradient: bool, as_main: bool) -
     try:
         specialisation = _specialisation(kernel)
         if gradient and specialisation is not None:
-            specialisation.code(GRADIENT)  # What cannot be differentiated is told here, not on the page.
+            specialisation.code(GRADIENT)  # What cannot be differentiated is reported here, not on the page.
         explorer = explore(specialisation or kernel, gradient)
     except TinoteError as error:
         raise Failed(_text_of(error)) from None

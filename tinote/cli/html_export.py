@@ -3,7 +3,7 @@
     jupyter nbconvert --to tinote_html notebook.ipynb
 
 nbconvert's own pages load MathJax, RequireJS and the widgets' libraries from the network. Here formulas are MathML,
-which browsers draw by themselves, views are the pictures that the notebook holds, images that lie beside it are in the
+which browsers draw by themselves, views are the pictures that the notebook holds, images that lie next to it are in the
 file, and cells with `%%kernel` are coloured as the Python that they are. What is no formula that can be converted stays
 as it was written.
 """

@@ -1,8 +1,8 @@
 """Python's collector of reference cycles, while something is compiled.
 
 It looks for garbage after every 700 objects that are made and not freed, and after some rounds through everything that
-there is. A compilation makes tens of thousands of objects at a stretch, nearly all of which it still needs, beside the
-hundreds of thousands of the modules that are loaded: a round through these took a tenth of a first call (measured:
+there is. A compilation makes tens of thousands of objects without a pause, nearly all of which it still needs, besides
+the hundreds of thousands of the modules that are loaded: a round through these took a tenth of a first call (measured:
 25 of 330 ms), in some programs and not in others, as the count happened to stand.
 """
 

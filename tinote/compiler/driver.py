@@ -307,34 +307,34 @@ class Specialisation:
         """Which of these there are for what the front end made."""
         return steps
 
-    # ---- temporary companions
+    # ---- temporary shadows
 
-    def twins(self, request: Request) -> dict[Buffer, Buffer]:
+    def clones(self, request: Request) -> dict[Buffer, Buffer]:
         """What stands for each of a request's `temporaries` in its code and its facts."""
-        return self._temporary.twins(request, self.accesses)
+        return self._temporary.clones(request, self.accesses)
 
     def original(self, buffer: Buffer) -> Buffer:
         """What a buffer of the code is to the kernel itself."""
         return self._temporary.original(buffer)
 
-    def lent(self, request: Request) -> list[Buffer]:
-        """The fields whose temporary companions a launch brings along, in the order of its values."""
+    def fields_with_temporaries(self, request: Request) -> list[Buffer]:
+        """The fields whose temporary shadows a launch brings along, in the order of its values."""
         own = {*self.arrays}
         facts = self.compiled(request).facts
-        pairs = [(twin, self.original(twin)) for twin in (() if facts is None else facts.arrays)]
-        return [buffer for twin, buffer in pairs if buffer is not twin and buffer not in own]
+        pairs = [(clone, self.original(clone)) for clone in (() if facts is None else facts.arrays)]
+        return [buffer for clone, buffer in pairs if buffer is not clone and buffer not in own]
 
     def function(self, request: Request) -> Function:
-        """What the front end made, with temporary companions."""
-        fn, twins = self.lowered.function, self.twins(request)
-        return redirect.redirected(fn, twins) if twins else fn
+        """What the front end made, with temporary shadows."""
+        fn, clones = self.lowered.function, self.clones(request)
+        return redirect.redirected(fn, clones) if clones else fn
 
     def _compile_once(self, request: Request) -> Compiled:
         """Compiled here, or by the first of several processes that need the same now."""
         store = self._store()
         key = None
         if self._cache is not None and store is not None:
-            key = self._cache.key(request.name, self.lowered, self.twins(request))
+            key = self._cache.key(request.name, self.lowered, self.clones(request))
         if key is None or store is None:
             return self._compile(request)
         with process_locks.process_lock(store.folder, key):
@@ -370,15 +370,17 @@ class Specialisation:
         native = self._bind(metadata, binary, origin, arrays)
         if self._cache is not None:
             kind, further = self._entry_kind(request), self.signature if facts is None else facts
-            self._cache.put(request.name, kind(metadata, further), self._lowered, self.twins(request))
+            self._cache.put(request.name, kind(metadata, further), self._lowered, self.clones(request))
         return Compiled(native, facts)
 
     def _facts_of(self, context: Context, request: Request) -> Facts:
-        twins = self.twins(request)
-        arrays = tuple([twins.get(array, array) for array in self.arrays])
-        # A launch that computes no derivative leaves companions alone.
-        lent = () if request.derivative is Derivative.NONE else tuple([t for t in twins.values() if t not in arrays])
-        return facts.facts_of(context, request, arrays, lent)
+        clones = self.clones(request)
+        arrays = tuple([clones.get(array, array) for array in self.arrays])
+        # A launch that computes no derivative leaves shadows alone.
+        fields_with_temporaries = (
+            () if request.derivative is Derivative.NONE else tuple([t for t in clones.values() if t not in arrays])
+        )
+        return facts.facts_of(context, request, arrays, fields_with_temporaries)
 
     def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, arrays: tuple[Buffer, ...]) -> Native:
         kind = Profiled if metadata.clocks else Native
@@ -428,7 +430,7 @@ class Specialisation:
         if self._cache is None:
             return None
         started = time.perf_counter()
-        entry = self._cache.get(request.name, self._entry_kind(request), self.twins(request))
+        entry = self._cache.get(request.name, self._entry_kind(request), self.clones(request))
         found = None if entry is None else binary_cache.find(entry.metadata.code, self.config.opt_level, self._store())
         if entry is None or found is None:
             return None

@@ -2,9 +2,9 @@
 
     y[i] = sin(x[i])      ->      y[i], y'[i] = sin(x[i]), cos(x[i]) * x'[i]
 
-The tangents of fields and arrays are in memory like any other, `companions`: not in duals, which belong to derivatives
-that are taken of this one. So derivatives of any order are composed of pushforwards, one on top of another, and of the
-requests that there are for the last.
+The tangents of fields and arrays are in memory like any other, `memory_tangents`: not in duals, which belong to
+derivatives that are taken of this one. So derivatives of any order are composed of pushforwards, one on top of another,
+and of the requests that there are for the last.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ else:
 
 
 class PushedSpecialisation(Specialisation):
-    """The pushforward of a specialisation. `companions`: the memory of tangents, of which `arrays` are known at launch
-    only. A launch gets the kernel's arrays, then these, the kernel's numbers, and the tangents of its floats; it gives
-    the kernel's results, and then the tangents of the floats among them. Raises `DifferentiationError`.
+    """The pushforward of a specialisation. `memory_tangents`: the memory of tangents, of which `arrays` are known at
+    launch only. A launch gets the kernel's arrays, then these, the kernel's numbers, and the tangents of its floats; it
+    gives the kernel's results, and then the tangents of the floats among them. Raises `DifferentiationError`.
     """
 
-    def __init__(self, of: Specialisation, companions: Mapping[Buffer, Buffer], arrays: Sequence[Buffer]) -> None:
+    def __init__(self, of: Specialisation, memory_tangents: Mapping[Buffer, Buffer], arrays: Sequence[Buffer]) -> None:
         self._of = of
-        self._companions = companions
+        self._memory_tangents = memory_tangents
         self._further = tuple(arrays)
         self._to_constants: Sequence[Broken] = ()
         super().__init__(of.source, of.arguments, of.config, of._memory_of)
@@ -58,7 +58,7 @@ class PushedSpecialisation(Specialisation):
         with self._compilation(f"{self.source.name}, pushforward") as enter:
             steps = self._of._steps(pipeline.DIFFERENTIABLE)
             fn, context = pipeline.run_pipeline(lowered.function, steps, self.config, enter=enter)
-            pushed = forward.forward(fn, context.defaults, arguments=True, companions=self._companions)
+            pushed = forward.forward(fn, context.defaults, arguments=True, memory_tangents=self._memory_tangents)
             for path in pushed.broken:
                 if not path.buffer.no_tangent:
                     raise broken_gradient_path(path.buffer.name, path.span, [], tangents=True)

@@ -13,8 +13,8 @@ from tinote.ir.types import scalar_named
 
 
 class Derivative(Enum):
-    """What is computed: a kernel's values, the adjoints of its inputs, tangents beside the values, or the tangents of
-    adjoints.
+    """What is computed: a kernel's values, the adjoints of its inputs, tangents along with the values, or the tangents
+    of adjoints.
     """
 
     NONE = "primal"
@@ -89,7 +89,7 @@ class Request:
     ) -> Request:
         key = derivative, arguments, records, shares, checks, directions
         if temporaries or zeroed:
-            return _lending.setdefault((*key, temporaries, zeroed), super().__new__(cls))
+            return _known_with_temporaries.setdefault((*key, temporaries, zeroed), super().__new__(cls))
         return _known.setdefault(key, super().__new__(cls))
 
     def __init__(
@@ -140,7 +140,7 @@ class Request:
         begun = [f"into {', '.join(sorted([buffer.name for buffer in zeroed]))}"] if zeroed else []
         self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind]), *begun])
 
-    def lending(self, temporaries: frozenset[Buffer]) -> Request:
+    def with_temporaries(self, temporaries: frozenset[Buffer]) -> Request:
         """The same with temporary gradients and duals."""
         return self._with(temporaries=temporaries)
 
@@ -175,7 +175,7 @@ class Request:
 
 _known: dict[tuple[Derivative, bool, bool, bool, Checks, int], Request] = {}
 #: Those that name buffers, which are fields' memory, last as long as anybody has code for them.
-_lending: WeakValueDictionary[
+_known_with_temporaries: WeakValueDictionary[
     tuple[Derivative, bool, bool, bool, Checks, int, frozenset[Buffer], frozenset[Buffer]], Request
 ] = WeakValueDictionary()
 

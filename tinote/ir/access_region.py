@@ -68,7 +68,7 @@ def filled_by(fn: ir.Function, stores: Collection[ir.Op]) -> SymbolicRegions:
 class MemoryEffects(NamedTuple):
     """What a launch does to memory. `touched`: what it reads of the values that it finds, as `live_in`, and what it may
     write to. `definite`: what it stores to in every run, as `written`: all of that, and nothing else. `work`: what it
-    computes for each element of that, in additions; infinite where that cannot be told.
+    computes for each element of that, in additions; infinite where that cannot be determined.
     """
 
     touched: SymbolicRegions

@@ -36,8 +36,8 @@ class Buffer:
     order of a function's buffers. `noalias`: of an array, that the launch guarantees no other buffer of the function to
     have memory in common with it. `offset`: what its users call the first index of each dimension, () for zeros; the IR
     itself counts from zero. `no_adjoint`, `no_tangent`: declared by the user to have none, so that its values are
-    constants in reverse mode, in forward mode; else a recording may lend it one. `planes`: of a gradient along a few
-    directions, what holds the numbers along each; in memory they follow each other.
+    constants in reverse mode, in forward mode; else a recording may give it a temporary one. `planes`: of a gradient
+    along a few directions, what holds the numbers along each; in memory they follow each other.
     """
 
     __slots__ = (
@@ -152,12 +152,12 @@ def give_planes(gradient: Buffer) -> None:
     gradient.planes = tuple(planes)
 
 
-def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1) -> Buffer:
-    """A buffer like `buffer`, with the companions that are asked for: its own where it has them, and new ones, which
+def clone_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1) -> Buffer:
+    """A buffer like `buffer`, with the shadows that are asked for: its own where it has them, and new ones, which
     lie row by row. Along several `directions` there are only new ones, with as many numbers for each number, and so are
     there for a gradient or dual that holds values: its own dual is that of a derivative which lies there too.
     """
-    twin = Buffer(
+    clone = Buffer(
         buffer.name,
         buffer.dtype,
         buffer.shape,
@@ -169,18 +169,18 @@ def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1
         noalias=buffer.noalias,
     )
     if directions == 1 and buffer.primal is None:
-        twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent
-    if adjoint and twin.adjoint is None:
-        twin.adjoint = _companion(twin, "grad", directions)
-        give_planes(twin.adjoint)
-    if tangent and twin.tangent is None:
-        twin.tangent = _companion(twin, "dual", directions)
-    if adjoint and tangent and twin.adjoint is not None and twin.adjoint.tangent is None:
-        twin.adjoint.tangent = _companion(twin.adjoint, "dual")
-    return twin
+        clone.adjoint, clone.tangent = buffer.adjoint, buffer.tangent
+    if adjoint and clone.adjoint is None:
+        clone.adjoint = _shadow(clone, "grad", directions)
+        give_planes(clone.adjoint)
+    if tangent and clone.tangent is None:
+        clone.tangent = _shadow(clone, "dual", directions)
+    if adjoint and tangent and clone.adjoint is not None and clone.adjoint.tangent is None:
+        clone.adjoint.tangent = _shadow(clone.adjoint, "dual")
+    return clone
 
 
-def _companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
+def _shadow(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
     """A gradient ("grad") or dual ("dual") for a buffer that does not know of it yet."""
     dtype = tangent_type(buffer.dtype, directions)
     name = f"{buffer.name}.{kind}"

@@ -5,7 +5,7 @@ rounding to integers, and conversions.
     %b: f32 = min %a, 127.0f32       from 0 to 127
     %i: i32 = cast %b                from 0 to 127: in range without a check, and converted without one
 
-Sums and products are left out: fast maths may round them in another way, and what lies beside a bound would not be in
+Sums and products are left out: fast maths may round them in another way, and what lies next to a bound would not be in
 it any more.
 """
 

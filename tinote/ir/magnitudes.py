@@ -1,7 +1,7 @@
 """Exponent bounds of floats, derived operation by operation from those of the operands.
 
 Absolute values lie between two powers of two, given by their exponents: `-inf` for zero, and for what may be anything
-the exponent beyond the type's largest number. A bound speaks of values that are neither infinite nor NaN. Beside it
+the exponent beyond the type's largest number. A bound speaks of values that are neither infinite nor NaN. Next to it
 stands whether a value is certainly not negative: with that, a sum is at least as large as each of its terms.
 
 A range (`float_ranges.py`) is another fact: it holds for infinities and NaN too, so that a conversion needs no check,

@@ -78,7 +78,7 @@ class Op:
 
     __slots__ = ("args", "loc", "origin", "outs", "regions")
     statics: ClassVar[tuple[str, ...]] = ()  # the slots of a subclass
-    #: what the operation does beside binding its outs: reads memory, writes memory (or has another effect that must
+    #: what the operation does besides binding its outs: reads memory, writes memory (or has another effect that must
     #: stay, once and in order)
     reads: ClassVar[bool] = False
     writes: ClassVar[bool] = False

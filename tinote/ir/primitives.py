@@ -16,7 +16,7 @@ that of `autodiff/emit.py` writes operations of a kernel, that of `lang/data/tra
 that a number in Python has the derivative that it has in a kernel.
 
 At a kink the rule picks a subgradient, the same everywhere: |x| and a root of a sum of squares give 0 at 0; `min` and
-`max` give all to the operand that they choose, of two equal ones the second, and nothing to a NaN beside a number.
+`max` give all to the operand that they choose, of two equal ones the second, and nothing to a NaN next to a number.
 Where a function of numbers is not defined, and so NaN, its slopes are NaN.
 
 Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or

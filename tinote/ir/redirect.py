@@ -1,11 +1,11 @@
-"""Buffer substitution in a function: by a temporary, or by a counterpart with temporary companions.
+"""Buffer substitution in a function: by a temporary, or by a counterpart with temporary shadows.
 
     %a = load @x[%i]        @x with @x.grad              %a = load @x[%i]
     store @y[%i], %a        @y                    ->     store @y+[%i], %a        @y+ with @y.grad
 
-What the passes make of memory depends on its companions. So a derivative that is to pass through a field without a
-gradient is compiled of a copy of the function, in which a *twin* stands for the field (`buffers.py`). It has the
-field's layout, stands for the same memory, and has companions, whose memory a launch brings along. The field itself
+What the passes make of memory depends on its shadows. So a derivative that is to pass through a field without a
+gradient is compiled of a copy of the function, in which a *clone* stands for the field (`buffers.py`). It has the
+field's layout, stands for the same memory, and has shadows, whose memory a launch brings along. The field itself
 stays as it is, for all other code.
 """
 

@@ -16,7 +16,7 @@ adjoint array as assert atomic axis bounds broadcast buffer by carrying check cu
 field flat for func get if in load local memory of overflow parallel pass plain pop print private push ramp
 reduce return reverse serial set stack store strides tangent task temporary tile vectorize where while yield
 """
-#: The words of the grammar, beside the names of types and primitives.
+#: The words of the grammar, besides the names of types and primitives.
 KEYWORDS = frozenset(_GRAMMAR.split())
 
 NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|(?:inf|nan)\b|(?:inf|nan)(?=_))"

@@ -1,6 +1,6 @@
 """What a user types: fields, vectors, kernels, functions, maths, and differentiation (`ad/`).
 
-Beside the folders stand the dialect's own public paths, such as `ti.lang.matrix`: they only name again what the folders
+Next to the folders are the dialect's own public paths, such as `ti.lang.matrix`: they only name again what the folders
 define.
 """
 

@@ -15,7 +15,7 @@ from tinote.ir.buffers import Buffer
 
 IndexRegion = tuple[tuple[int, int], ...]
 
-#: How many regions of one field are told apart when some are added, and when some are removed.
+#: How many regions of one field are distinguished when some are added, and when some are removed.
 _MOST = 16
 _MOST_PIECES = 64
 

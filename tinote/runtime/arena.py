@@ -36,28 +36,28 @@ class ArenaPlaces:
             block.place = self.take(block.size, blocks)
             self.placed.add(block)
 
-    def borrow(self, sizes: Sequence[int], beside: Collection[ResidentMemory]) -> list[int]:
+    def borrow(self, sizes: Sequence[int], kept: Collection[ResidentMemory]) -> list[int]:
         """Places for the time of one launch, which `give` ends, besides those of blocks. Raises `DeviceFull`."""
         found: list[tuple[int, int]] = []
         try:
             for size in sizes:
-                found.append((self.take(size, beside, found), size))
+                found.append((self.take(size, kept, found), size))
         except DeviceFull:
             self.freed.extend(found)
             raise
         return [place for place, _ in found]
 
-    def take(self, nbytes: int, beside: Collection[ResidentMemory], taken: Sequence[tuple[int, int]] = ()) -> int:
+    def take(self, nbytes: int, kept: Collection[ResidentMemory], taken: Sequence[tuple[int, int]] = ()) -> int:
         self.collect()
         size = _rounded(nbytes)
         found = self.first_fit(size)
         if found is None:
             found = self.grow(size)
         if found is None:
-            self.make_room(beside)
+            self.make_room(kept)
             found = self.first_fit(size)
         if found is None:
-            have = sum(_rounded(block.size) for block in beside) + sum(size for _, size in taken)
+            have = sum(_rounded(block.size) for block in kept) + sum(size for _, size in taken)
             raise DeviceFull(
                 f"{readable_size(max(have, size))} were asked for, and '{self.device.info.name}' binds at most "
                 f"{readable_size(self.device.largest)} at once"
@@ -105,9 +105,9 @@ class ArenaPlaces:
         self.collect()
         return self.first_fit(size)
 
-    def make_room(self, beside: Collection[ResidentMemory]) -> None:
+    def make_room(self, kept: Collection[ResidentMemory]) -> None:
         """Take the places of all other blocks: what they hold goes to the host."""
-        others = [block for block in self.placed if block not in beside and block.place is not None]
+        others = [block for block in self.placed if block not in kept and block.place is not None]
         newer = [block for block in others if block.newest is Newest.DEVICE]
         if newer:
             self.device.download(newer)

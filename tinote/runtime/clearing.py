@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tinote.lazy import lazy
 from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 if TYPE_CHECKING:
     from tinote.runtime import jit
@@ -26,7 +26,7 @@ def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
         if memory.nbytes < _SHARED_FROM or num_threads == 1 or not memory.is_whole or memory.is_resident:
             memory.clear()
             continue
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.clearing(memory)
         launcher = _launcher(num_threads)
         block = launcher.acquire()

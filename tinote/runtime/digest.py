@@ -12,7 +12,7 @@ __all__ = ["blake2b", "digest"]
 
 
 def digest(*parts: str | bytes | memoryview) -> str:
-    """A key: the digest of these parts, told apart by their lengths."""
+    """A key: the digest of these parts, distinguished by their lengths."""
     found = blake2b(digest_size=20)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

@@ -6,8 +6,9 @@ shaders.
     device.launch(program, params, counts)    # all tasks, after what was launched before
     device.read([(program.block, 0, 64)])     # waits for them
 
-The library is told only what it can do: sizes and limits are looked at before, because what it cannot do it may answer
-by ending the process. A software adapter, which is slower than the CPU itself, is taken only where it is asked for.
+The library is asked only for what it can do: sizes and limits are looked at before, because what it cannot do it may
+answer by ending the process. A software adapter, which is slower than the CPU itself, is taken only where it is asked
+for.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _BATCH = 64
 _MOST_SUMMING, _MOST_SUMMING_IN_SOFTWARE = 1024, 32
 #: Submissions that nobody has waited for.
 _MOST_UNREAD = 16
-#: What a block begins with that is told when a kernel has failed.
+#: What a block begins with that is reported when a kernel has failed.
 _FAULT_BYTES = 4 * (2 + 2 * PAYLOAD_WORDS)
 _SUBSTANTIAL = ("Vulkan", "Metal", "DX12")
 _NEEDED = ("shader-f64", "shader-int64")
@@ -230,7 +231,7 @@ class GpuProgram:
             Pace(dispatch.work, not dispatch.parallel) if dispatch.divisible else None for dispatch in dispatches
         ]
         self._short: Sequence[int | None] | None = None
-        #: what a fault that nobody waited for is told to
+        #: what a fault that nobody waited for is reported to
         self.check: Callable[[bytes], None] | None = None
         self._group: Any = None
         self._made_for = -1

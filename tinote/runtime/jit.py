@@ -39,7 +39,7 @@ _RUNTIME_LIBRARY = "tinote.runtime"
 # disk would wait (measured: 9 ms at 0, 50 ms at 1).
 _RUNTIME_LEVEL = 0
 #: Functions of the native runtime that are launched as kernels are.
-_KERNELS = ("tn_clear", "tn_replay", "tn_replay_worlds")
+_KERNELS = ("tn_clear", "tn_replay", "tn_replay_batch")
 
 
 #: The environment variable that names the processor to compile for.
@@ -194,7 +194,7 @@ def _begin_step() -> None:
 def _interruptible(work: Callable[_Inputs, _Result]) -> Callable[_Inputs, _Result]:
     """`work` inside LLVM, which an interrupt need not wait for.
 
-    Python hears of signals on the main thread alone, and not before a call of LLVM's returns, which may take seconds.
+    Python handles signals on the main thread alone, and not before a call of LLVM's returns, which may take seconds.
     So the main thread waits, and another one calls. It must not hold `_llvm_lock` then.
     """
 
@@ -427,7 +427,7 @@ def assembly(text: str, level: int = 3) -> str:
 @_interruptible
 def emit_object(text: str, level: int = 3, enter: Callable[[str], None] | None = None) -> bytes:
     """The object file for LLVM text, relocatable; `link_object` takes it, in this process or in another one on the same
-    machine. `enter` is told what LLVM begins to do."""
+    machine. `enter` is called with what LLVM begins to do."""
     return _to_object(text, level, _get_engine().machine(_machine_level(text, level)), enter)
 
 

@@ -2,7 +2,7 @@
 name, keeps it in the process and on disk.
 
 A kernel's text declares such a function; what defines it stands here under its name, from when the first text that
-calls it is written. A kernel that is found on disk names its functions, too, and they are there beside it.
+calls it is written. A kernel that is found on disk names its functions, too, and they are there next to it.
 """
 
 from __future__ import annotations

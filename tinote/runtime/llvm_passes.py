@@ -3,8 +3,8 @@
     for ran in passes(text, level=3):
         print(ran.name, ran.unit, ran.changed)        # LICM  loop %body in function task_0  True
 
-LLVM can print a module after each pass that changed it (`-print-changed`), on standard error, and once told to, it
-cannot be told to stop. So a process of its own does it: with the same options, for the same machine, through the same
+LLVM can print a module after each pass that changed it (`-print-changed`), on standard error, and once it has begun
+to, it cannot be stopped. So a process of its own does it: with the same options, for the same machine, through the same
 function as all code that is compiled (`jit.optimise`).
 """
 

@@ -5,7 +5,7 @@
         if data is None:
             store.put(key, make())
 
-It is a lock on one of a few files beside the entries, which the system releases when its holder ends, however that
+It is a lock on one of a few files next to the entries, which the system releases when its holder ends, however that
 ends. Nothing is wrong without it, there is only more work: so nobody waits longer than `LONGEST_WAIT`, a thread
 that holds one waits for no other one, and where files cannot be locked everybody goes on at once.
 """

@@ -22,7 +22,7 @@ from typing import Any
 
 from tinote.runtime.memory import LARGEST, Memory, readable_size
 from tinote.runtime.pool import pool
-from tinote.runtime.seam import heard, seam
+from tinote.runtime.seam import active_listener, seam
 
 #: Bytes on the device come in multiples of this.
 ROUND = 16
@@ -36,7 +36,7 @@ class Newest(Enum):
     DEVICE = "device"
 
 
-#: Who is told, in this context, of what is looked at (`readback.py`).
+#: What is notified, in this context, of what is looked at (`readback.py`).
 looking: ContextVar[Any] = ContextVar("looking", default=None)
 
 
@@ -73,7 +73,7 @@ class ResidentMemory(Memory):
         with _lock:
             _known[self.begin] = weakref.ref(self, functools.partial(_forget, self.begin))
             _sorted.clear()
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             listener.making(self, clear)
 
     def __del__(self) -> None:
@@ -130,10 +130,10 @@ class ResidentMemory(Memory):
     def lease(self) -> Any:
         """Bytes on the host that exist as long as there is a reference to them; until then each launch copies them."""
         self.to_host()
-        lent = _lease_type(self.nbytes).from_address(self.begin)
-        lent.keeps = self._backing
-        self._leases.append(weakref.ref(lent))
-        return lent
+        lease = _lease_type(self.nbytes).from_address(self.begin)
+        lease.keeps = self._backing
+        self._leases.append(weakref.ref(lease))
+        return lease
 
     @property
     def _owner(self) -> memoryview:  # type: ignore[override]
@@ -163,13 +163,13 @@ class ResidentMemory(Memory):
     def copy(self) -> Memory:
         with self.device.lock:
             found = ResidentMemory(self.device, self.nbytes, clear=False)
-            if seam.listener is not None and (listener := heard()) is not None:
+            if seam.listener is not None and (listener := active_listener()) is not None:
                 listener.copying(found, self)
             self._give(found)
         return found
 
     def restore(self, copy: Memory) -> None:
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             listener.copying(self, copy)
         with self.device.lock:
             if isinstance(copy, ResidentMemory) and copy.device is self.device and copy.nbytes == self.nbytes:
@@ -190,7 +190,7 @@ class ResidentMemory(Memory):
         other.newest = Newest.DEVICE
 
     def clear(self) -> None:
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             listener.clearing(self)
         with self.device.lock:
             if self.newest is Newest.HOST or self.place is None or self.withdraw():

@@ -2,7 +2,7 @@
 
 Recorders (`lang/session/state.py`) decide what a launch or a write means while derivatives are recorded. What then
 happens to memory happens here, whoever asked for it: launches of kernels and of their gradients, clears, copies, what a
-journal saves and brings back, what Python writes and reads. Who hears all of that can do it again.
+journal saves and brings back, what Python writes and reads. A listener of all of that can do it again.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Listener:
 
     #: what traced numbers that it makes belong to (`lang/data/traced.py`)
     trace: Any = None
-    #: whether what it is told of now happens also where something before has failed
+    #: whether what it is notified of now happens also where something before has failed
     unwinds = False
 
     def __init__(self) -> None:
         self._thread = get_ident()
 
     @property
-    def hears(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it is this thread that does something."""
         return get_ident() == self._thread
 
@@ -88,15 +88,15 @@ class _Seam:
 seam = _Seam()
 
 
-def heard() -> Listener | None:
+def active_listener() -> Listener | None:
     """The listener of this thread, if any."""
     found = seam.listener
-    return found if found is not None and found.hears else None
+    return found if found is not None and found.is_active else None
 
 
 def unwinding(act: Callable[[], object]) -> None:
     """Do something that is always done, such as restoring memory."""
-    listener = None if seam.listener is None else heard()
+    listener = None if seam.listener is None else active_listener()
     if listener is None:
         act()
         return

@@ -1,1 +1,1 @@
-"""What the manual's site is made of beside the pages of `docs/`: tutorials, gallery, reference, formulas."""
+"""What the manual's site is made of next to the pages of `docs/`: tutorials, gallery, reference, formulas."""

@@ -39,8 +39,8 @@ def running_frame(found: Running, folder: Path, name: str, above: str) -> str:
 
 def frame(address: str, title: str, height: int, said: str, kind: str) -> str:
     """A page in a frame, with a link to it alone; `site.js` gives it its height and its theme."""
-    told = {"src": address, "title": title, "height": height, "loading": "lazy", "allow": "fullscreen"}
-    attributes = " ".join(f'{name}="{html.escape(str(value))}"' for name, value in told.items())
+    given = {"src": address, "title": title, "height": height, "loading": "lazy", "allow": "fullscreen"}
+    attributes = " ".join(f'{name}="{html.escape(str(value))}"' for name, value in given.items())
     link = f'<a href="{html.escape(address)}">Open it alone</a>'
     return (
         f'<figure class="tinote-frame {kind}"><iframe {attributes}></iframe>'

@@ -93,12 +93,12 @@ def executed_for_site(file: Path, cache: Path, variables: Mapping[str, str] | No
 
 
 def _digest(file: Path) -> str:
-    told = hashlib.sha256()
-    told.update("\0".join(cell.source for cell in nbformat.read(file, as_version=4).cells).encode())
+    digest = hashlib.sha256()
+    digest.update("\0".join(cell.source for cell in nbformat.read(file, as_version=4).cells).encode())
     for source in sorted((REPOSITORY / "tinote").rglob("*")):
         if source.suffix in {".py", ".js", ".css", ".c", ".h", ".ll"}:
-            told.update(source.read_bytes())
-    return told.hexdigest()[:16]
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def placed(notebook: NotebookNode, name: str, views: Path) -> NotebookNode:
@@ -108,18 +108,20 @@ def placed(notebook: NotebookNode, name: str, views: Path) -> NotebookNode:
     for cell in notebook.cells:
         outputs: list[NotebookNode] = []
         for output in cell.get("outputs", []):
-            told = output.get("data", {}).get(PAGE_TYPE, {})
-            if "views" in told:
-                for found in unpacked(told["views"]):
+            payload = output.get("data", {}).get(PAGE_TYPE, {})
+            if "views" in payload:
+                for found in unpacked(payload["views"]):
                     number += 1
                     outputs.append(_shown(_view(found, views, f"{name}-{number}.html")))
-            elif "page" in told:
+            elif "page" in payload:
                 number += 1
                 page = f"{name}-{number}.html"
-                write(views / page, told["page"])
-                said = f"{len(told['page']) // 1000} kB"
+                write(views / page, payload["page"])
+                said = f"{len(payload['page']) // 1000} kB"
                 outputs.append(
-                    _shown(frame(f"../{VIEWS}/{page}", told["name"].splitlines()[0], EXPLORER_HEIGHT, said, "is-high"))
+                    _shown(
+                        frame(f"../{VIEWS}/{page}", payload["name"].splitlines()[0], EXPLORER_HEIGHT, said, "is-high")
+                    )
                 )
             else:
                 outputs.append(_without_scripts(output))

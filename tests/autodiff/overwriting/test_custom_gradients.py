@@ -263,11 +263,11 @@ def test_a_custom_gradient_between_launches_that_an_earlier_tape_knows() -> None
         loss[None] += z[None]
 
     @ti.ad.grad_replaced
-    def stretch() -> None:
+    def custom_part() -> None:
         """Reads nothing itself."""
 
     seen: list[float] = []
-    ti.ad.grad_for(stretch)(lambda: seen.append(float(z[None])))
+    ti.ad.grad_for(custom_part)(lambda: seen.append(float(z[None])))
     x[None] = 1.0
     for _ in range(3):
         z[None] = 7.0
@@ -278,7 +278,7 @@ def test_a_custom_gradient_between_launches_that_an_earlier_tape_knows() -> None
     z[None] = 7.0
     with ti.ad.Tape(loss):
         first()
-        stretch()
+        custom_part()
         second()
         measure()
     assert seen == [7.0]

@@ -125,7 +125,7 @@ def test_a_serial_sweep_in_place() -> None:
     np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_a_while_beside_a_parallel_loop() -> None:
+def test_a_while_next_to_a_parallel_loop() -> None:
     x = ti.field(ti.f64, N, needs_grad=True)
     loss = ti.field(ti.f64, (), needs_grad=True)
 

@@ -378,7 +378,7 @@ def test_the_limit_counts_what_is_kept() -> None:
 
 
 def test_code_from_disk_keeps_as_little() -> None:
-    """What a gradient needs is told with its machine code."""
+    """What a gradient needs is stored with its machine code."""
 
     def found() -> float:
         ti.init(default_fp=ti.f64)

@@ -93,7 +93,7 @@ def test_branches_that_overwrite() -> None:
     assert_gradient(overwriting(build))
 
 
-def test_carried_values_beside_overwritten_ones() -> None:
+def test_carried_values_next_to_overwritten_ones() -> None:
     def build(b: Builder, q: Program) -> None:
         def body(i: Var) -> None:
             t, s, out = Var(i32, "t"), Var(f64, "s"), Var(f64)

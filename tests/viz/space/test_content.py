@@ -1,4 +1,4 @@
-"""What scenes are made of: normals and copies beside NumPy, parts for the page, and what is refused."""
+"""What scenes are made of: normals and copies compared with NumPy, parts for the page, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rasteriser beside rays that are followed one by one: what each pixel shows, and in which light."""
+"""The rasteriser compared with rays that are followed one by one: what each pixel shows, and in which light."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from tinote.runtime import jit
 from tinote.runtime.digest import digest
 from tinote.runtime.store import DiskStore
 
-Twins = Mapping[Buffer, Buffer]
-_NO_TWINS: Twins = {}
+Clones = Mapping[Buffer, Buffer]
+_NO_CLONES: Clones = {}
 Fact = TypeVar("Fact")
 
 
@@ -40,20 +40,20 @@ class KernelCache:
         """What the code depends on outside of the kernel, once it is found."""
         return () if self._dependencies is None else self._dependencies.captures
 
-    def get(self, name: str, kind: type[Fact], twins: Twins = _NO_TWINS) -> Fact | None:
-        """What an earlier process has left under this name, if it has: a named tuple. `twins`: what stands for buffers
-        with temporary companions.
+    def get(self, name: str, kind: type[Fact], clones: Clones = _NO_CLONES) -> Fact | None:
+        """What an earlier process has left under this name, if it has: a named tuple. `clones`: what stands for buffers
+        with temporary shadows.
         """
         if self._is_new:
             self._is_new = False
             for found in find_dependencies(self._lookup, self._store):
-                fact = self._read(found, name, kind, twins)
+                fact = self._read(found, name, kind, clones)
                 if fact is not None:
                     self._dependencies = found
                     return fact
-        return None if self._dependencies is None else self._read(self._dependencies, name, kind, twins)
+        return None if self._dependencies is None else self._read(self._dependencies, name, kind, clones)
 
-    def put(self, name: str, fact: tuple[object, ...], lowered: Lowered | None, twins: Twins = _NO_TWINS) -> None:
+    def put(self, name: str, fact: tuple[object, ...], lowered: Lowered | None, clones: Clones = _NO_CLONES) -> None:
         """Leave a named tuple to later processes, if what it depends on can be described. `lowered`: what the front end
         made, if it has run.
         """
@@ -61,17 +61,17 @@ class KernelCache:
         if found is None:
             return
         try:
-            data = Codec(_known(found, twins), found.sources).encode(fact, type(fact))
-            key = _key(found, name, twins)
+            data = Codec(_known(found, clones), found.sources).encode(fact, type(fact))
+            key = _key(found, name, clones)
         except (Unencodable, ValueError):  # a buffer that is nowhere in what the code depends on
             return
         self._store.put(key, json.dumps(data).encode())
 
-    def key(self, name: str, lowered: Lowered | None, twins: Twins = _NO_TWINS) -> str | None:
+    def key(self, name: str, lowered: Lowered | None, clones: Clones = _NO_CLONES) -> str | None:
         """What stands for the entry that `put` makes of this name, if what it depends on can be described."""
         found = self._described(lowered)
         try:
-            return None if found is None else _key(found, name, twins)
+            return None if found is None else _key(found, name, clones)
         except ValueError:
             return None
 
@@ -88,34 +88,34 @@ class KernelCache:
             self._dependencies = None
             self._is_new = current
 
-    def _read(self, found: KernelDependencies, name: str, kind: type[Fact], twins: Twins) -> Fact | None:
+    def _read(self, found: KernelDependencies, name: str, kind: type[Fact], clones: Clones) -> Fact | None:
         try:
-            data = self._store.get(_key(found, name, twins))
+            data = self._store.get(_key(found, name, clones))
         except ValueError:
             return None
         if data is None:
             return None
         try:
-            return Codec(_known(found, twins), found.sources).decode(json.loads(data), kind)
+            return Codec(_known(found, clones), found.sources).decode(json.loads(data), kind)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # well sealed, and not what this version writes
 
 
-def _key(dependencies: KernelDependencies, name: str, twins: Twins) -> str:
-    """Raises `ValueError` for temporary companions of a buffer that is not known."""
+def _key(dependencies: KernelDependencies, name: str, clones: Clones) -> str:
+    """Raises `ValueError` for temporary shadows of a buffer that is not known."""
     numbers = sorted(
-        [(dependencies.buffers.index(b), twin.adjoint is None, twin.tangent is None) for b, twin in twins.items()]
+        [(dependencies.buffers.index(b), clone.adjoint is None, clone.tangent is None) for b, clone in clones.items()]
     )
     return digest("request", dependencies.key, name, *map(str, numbers))
 
 
-def _known(dependencies: KernelDependencies, twins: Twins) -> tuple[Buffer, ...]:
-    """The buffers that both processes know: what the code depends on, then twins with their companions."""
+def _known(dependencies: KernelDependencies, clones: Clones) -> tuple[Buffer, ...]:
+    """The buffers that both processes know: what the code depends on, then clones with their shadows."""
     found = list(dependencies.buffers)
-    for buffer in dependencies.buffers if twins else ():
-        twin = twins.get(buffer)
-        if twin is not None:
-            second = None if twin.adjoint is None else twin.adjoint.tangent
-            found += [one for one in (twin, twin.adjoint, twin.tangent, second) if one is not None]
-            found += [] if twin.adjoint is None else twin.adjoint.planes
+    for buffer in dependencies.buffers if clones else ():
+        clone = clones.get(buffer)
+        if clone is not None:
+            second = None if clone.adjoint is None else clone.adjoint.tangent
+            found += [one for one in (clone, clone.adjoint, clone.tangent, second) if one is not None]
+            found += [] if clone.adjoint is None else clone.adjoint.planes
     return tuple(dict.fromkeys(found))

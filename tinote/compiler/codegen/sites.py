@@ -64,8 +64,8 @@ def fault_site(op: Check) -> Site:
     if op.kind is FaultKind.BOUNDS:
         raise CompilerBug("sites", f"a check of an index has a site of its own: {op!r}")
     kind = SiteKind(op.kind.value)
-    told = op.kind in (FaultKind.ASSERT, FaultKind.OVERFLOW, FaultKind.FINITE)
-    return Site(kind, op.loc, op.text, _message(op.text, shown_by(op)) if told else ())
+    has_message = op.kind in (FaultKind.ASSERT, FaultKind.OVERFLOW, FaultKind.FINITE)
+    return Site(kind, op.loc, op.text, _message(op.text, shown_by(op)) if has_message else ())
 
 
 def print_site(op: Print) -> Site:

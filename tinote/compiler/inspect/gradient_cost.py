@@ -126,7 +126,7 @@ def costs_of(
     specialisation: Specialisation, request: Request, arguments: Sequence[Number], read: Read, length: Length
 ) -> GradientCosts:
     """The costs of a kernel's gradient. Raises `DifferentiationError`."""
-    config, saving = specialisation.config, SHARING.lending(request.temporaries)
+    config, saving = specialisation.config, SHARING.with_temporaries(request.temporaries)
     fn, context = run_pipeline(specialisation.function(request), steps_for(request, lower=False), config)
     final, _ = run_pipeline(fn, LOWERING, config._replace(lanes="never"))
     _, recorded = run_pipeline(specialisation.function(saving), steps_for(saving, lower=False), config)

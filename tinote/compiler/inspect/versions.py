@@ -49,7 +49,7 @@ class _Detached:
     """Copies a function in first form onto buffers of its own: a field's buffer keeps the field's memory."""
 
     def __init__(self) -> None:
-        self._twins: dict[Buffer, Buffer] = {}
+        self._clones: dict[Buffer, Buffer] = {}
 
     def function(self, fn: Function) -> Function:
         return fn.with_region(self._region(fn.region))
@@ -62,13 +62,13 @@ class _Detached:
             return op
         new = op.rebuilt(op.args, tuple(map(self._region, op.regions)))
         if isinstance(new, MemoryOp):
-            new.buffer = self._twin(new.buffer)
+            new.buffer = self._clone(new.buffer)
         return new
 
-    def _twin(self, buffer: Buffer) -> Buffer:
-        found = self._twins.get(buffer)
+    def _clone(self, buffer: Buffer) -> Buffer:
+        found = self._clones.get(buffer)
         if found is None:
-            found = self._twins[buffer] = Buffer(
+            found = self._clones[buffer] = Buffer(
                 buffer.name,
                 buffer.dtype,
                 buffer.shape,
@@ -76,10 +76,10 @@ class _Detached:
                 buffer.kind,
                 buffer.strides,
                 buffer.element_strides,
-                None if buffer.flat is None else self._twin(buffer.flat),
+                None if buffer.flat is None else self._clone(buffer.flat),
                 buffer.offset,
             )
             for name in ("adjoint", "tangent", "primal"):
                 related = getattr(buffer, name)
-                setattr(found, name, None if related is None else self._twin(related))
+                setattr(found, name, None if related is None else self._clone(related))
         return found

@@ -11,9 +11,9 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.launch_values import SymbolicRegion
 
 
-def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], lent: tuple[Buffer, ...]) -> Facts:
-    """What the passes that compiled a request have left. `arrays`: the kernel's own array arguments; `lent`: fields
-    whose companions come with each launch.
+def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], temporaries: tuple[Buffer, ...]) -> Facts:
+    """What the passes that compiled a request have left. `arrays`: the kernel's own array arguments; `temporaries`:
+    fields whose shadows come with each launch.
     """
     gradient, checks = context.gradient, context.checks
     saved = None if context.old_values is None else context.old_values.shapes
@@ -27,7 +27,7 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], len
         further += [*[shadow for _, shadow in checks.shadows], checks.ledger]
     found = None if gradient is None else _gradient_facts(gradient, tangents=request.has_tangents)
     broken = tuple([BrokenPath(*one) for one in context.broken_paths])
-    return Facts((*arrays, *further, *lent), found, saved, checks, broken, context.filled)
+    return Facts((*arrays, *further, *temporaries), found, saved, checks, broken, context.filled)
 
 
 def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:

@@ -129,6 +129,7 @@ class GpuCode(TextCode):
 
     __slots__ = (
         "_arrays",
+        "_bound",
         "_bounds",
         "_clocks",
         "_config",
@@ -136,7 +137,6 @@ class GpuCode(TextCode):
         "_fields",
         "_fn",
         "_known",
-        "_lent",
         "_program",
         "_repeat",
         "_shader",
@@ -158,7 +158,7 @@ class GpuCode(TextCode):
         self._shader: Shader = generate(fn, _features(self._device))
         sources = address_sources(arrays)
         self._arrays = len(arrays)
-        self._lent = {b: sources[b] for _, b in self._shader.bases if b in sources}
+        self._bound = {b: sources[b] for _, b in self._shader.bases if b in sources}
         self._fields = {b: memory_of(b) for _, b in self._shader.bases if b not in sources}
         written = {root_of(b) for task in self.tasks for b in task.accesses.written}
         self._written = [b for _, b in self._shader.bases if b in written or b.kind is BufferKind.SAVED]
@@ -254,16 +254,16 @@ class GpuCode(TextCode):
 
     def bound_addresses(self, arrays: Sequence[Any]) -> list[tuple[int, int, int]]:
         """The addresses that a launch with these arrays gets, each with its byte and the position of its array."""
-        lent = [(at, *self._lent[b]) for at, b in self._shader.bases if b in self._lent]
-        return [(4 * at, arrays[position].address_of(part), position) for at, position, part in lent]
+        bound = [(at, *self._bound[b]) for at, b in self._shader.bases if b in self._bound]
+        return [(4 * at, arrays[position].address_of(part), position) for at, position, part in bound]
 
     def bound_extents(self, arrays: Sequence[Any]) -> list[tuple[int, int]]:
         """The extents of these arrays, each with its byte."""
-        return [(4 * at, arrays[self._lent[b][0]].shape[axis]) for at, b, axis in self._shader.extents]
+        return [(4 * at, arrays[self._bound[b][0]].shape[axis]) for at, b, axis in self._shader.extents]
 
     def writes_array(self, position: int) -> bool:
         """Whether a launch writes to the array at this position."""
-        return any(self._lent[b] == (position, 0) for b in self._written if b in self._lent)
+        return any(self._bound[b] == (position, 0) for b in self._written if b in self._bound)
 
     def written_addresses(self) -> set[int]:
         """The bytes at which the places stand that a launch writes to."""
@@ -278,7 +278,7 @@ class GpuCode(TextCode):
         return [(4 * at, t) for at, t in self._shader.results]
 
     def launch_in_order(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Launch, unheard."""
+        """Launch without notifying the listener."""
         return silently(self.launch, values)  # type: ignore[no-any-return]
 
     def on(self, device: Device) -> GpuProgram:
@@ -295,7 +295,7 @@ class GpuCode(TextCode):
 
     def replay(self, params: memoryview, numbers: Sequence[Any], check: Callable[[bytes], None]) -> None:
         """Encode a launch with these parameters; `numbers` are the scalar arguments, if iterations depend on them. What
-        it prints is shown. `check` is told of its faults, which come with what is read next.
+        it prints is shown. `check` gets its faults, which come with what is read next.
         """
         device, program = self._device, self._program
         known = self._known
@@ -320,7 +320,7 @@ class GpuCode(TextCode):
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type, and the located error of the kernel's first fault.
         """
-        if seam.listener is not None and seam.listener.hears:
+        if seam.listener is not None and seam.listener.is_active:
             return seam.listener.launch(self, values)  # type: ignore[no-any-return]
         given = self._given.pack(*values[self._arrays :])
         if self._device.lost:
@@ -380,7 +380,7 @@ class GpuCode(TextCode):
                 blocks[b] = memory.begin, whole
             else:
                 spans[b] = (whole.address, whole.nbytes, memory.address)
-        for b, (position, part) in self._lent.items():
+        for b, (position, part) in self._bound.items():
             address = values[position].address_of(part)
             block = resident_at(address)
             if block is not None:
@@ -437,7 +437,7 @@ class GpuCode(TextCode):
         params = bytearray(4 * shader.param_words)
         self._pack_scalars(params, given)
         for at, b, axis in shader.extents:
-            struct.pack_into("<I", params, 4 * at, values[self._lent[b][0]].shape[axis])
+            struct.pack_into("<I", params, 4 * at, values[self._bound[b][0]].shape[axis])
         written: list[tuple[int, int, int]] = []
         changed: set[ResidentMemory] = set()
         for at, b in shader.bases:
@@ -486,7 +486,7 @@ class GpuCode(TextCode):
                 device.forget_faults(self._program)
         else:
             device.later(self._program, self.check)
-            if not (self._lent or ranges or viewed):
+            if not (self._bound or ranges or viewed):
                 places = [(block, block.place) for _, block in blocks.values() if block.place is not None]
                 self._repeat = _Repeat(list(dict.fromkeys(places)), list(changed), bytes(params))
         for block in viewed:  # whoever has a view may write at any time

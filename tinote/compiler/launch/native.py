@@ -270,7 +270,7 @@ class Native:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type.
         """
-        if seam.listener is not None and seam.listener.hears:
+        if seam.listener is not None and seam.listener.is_active:
             return seam.listener.launch(self, values)
         try:
             block = self._reuse()
@@ -321,7 +321,7 @@ class Native:
         return tuple([(t.name, 8 * k) for k, t in enumerate(self.parameters)])
 
     def launch_in_order(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Launch on one thread, unheard: sums of floats have one order."""
+        """Launch on one thread, without notifying the listener: sums of floats have one order."""
         launcher = self.launcher
         block = launcher.acquire()
         block.limit_threads(1)

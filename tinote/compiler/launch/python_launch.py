@@ -39,9 +39,9 @@ class PythonCode(TextCode):
 
     __slots__ = (
         "_arrays",
+        "_bound_memories",
         "_clock",
         "_function",
-        "_lent",
         "_memories",
         "_memory_limit",
         "_module",
@@ -66,9 +66,9 @@ class PythonCode(TextCode):
             name: Array(buffer, memory_of(buffer).view(), _known(buffer))
             for name, buffer in module.memories.items()
             if buffer not in sources
-            or sources[buffer][1] == 0  # a field's own, also where a launch lends it companions
+            or sources[buffer][1] == 0  # a field's own, also where a launch gives it temporary shadows
         }
-        self._lent = [
+        self._bound_memories = [
             (name, buffer, *sources[buffer]) for name, buffer in module.memories.items() if name not in self._memories
         ]
         self._arrays = [(name, buffer, *sources[buffer]) for name, buffer in module.arrays.items()]
@@ -84,9 +84,9 @@ class PythonCode(TextCode):
         numbers = self._given.unpack(self._given.pack(*values[count:]))
         arrays = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._arrays}
         memories = self._memories
-        if self._lent:
-            lent = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._lent}
-            memories = {**memories, **lent}
+        if self._bound_memories:
+            bound = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._bound_memories}
+            memories = {**memories, **bound}
         launch = PythonLaunch(self._module.sites, memories, self._module.temporaries, arrays, self._memory_limit)
         self._running.append(launch)
         started = time.perf_counter_ns()

@@ -105,7 +105,7 @@ def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, a
 
 def read_lambda(lines: Sequence[str], code: types.CodeType) -> tuple[str, ast.FunctionDef]:
     """The lines of the `lambda` that Python compiled to `code`, and its tree, as that of a function which returns the
-    expression. Several in one line are told apart by where the instructions stand. Raises `SyntaxError` if it is not
+    expression. Several in one line are distinguished by where the instructions stand. Raises `SyntaxError` if it is not
     found.
     """
     found = [node for node in _lambdas("".join(lines), code.co_filename) if _holds(node, code)]

@@ -45,7 +45,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, InnerEvents, Read
 from tinote.lang.ad.journal.from_python import Taken, arrays_of_others
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.needed_adjoints import lends, reaches
+from tinote.lang.ad.journal.needed_adjoints import needs_temporaries, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
@@ -56,13 +56,20 @@ from tinote.lang.capture.how import StepCapture
 from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, region_at
 from tinote.lang.kernels.access_region import BufferRegions
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, observed_arguments, own
+from tinote.lang.kernels.arguments import (
+    Arguments,
+    ExternalArray,
+    arguments_of,
+    may_have_temporary,
+    observed_arguments,
+    own,
+)
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, caller
 
-#: Is told of the elements of a field (None: all) that a step is about to write.
+#: Gets the elements of a field (None: all) that a step is about to write.
 Listener = Callable[[Buffer, IndexRegion | None], None]
 
 #: How many steps run as the function before they may be captured: the first one compiles.
@@ -272,10 +279,10 @@ class _Chain:
         self.is_inner = False  # whether that is part of another recording
         self._loop = loop_of(step)
         self._program: LoopProgram | None = None
-        self._told: BufferRegions = ()  # what it has written last
+        self._announced: BufferRegions = ()  # what it has written last
         self.count = 0  # of launches of the step under way
         self._shortest = float("inf")  # that a step has taken, in seconds
-        self._reserve = 0  # what a single step has needed beside the states
+        self._reserve = 0  # what a single step has needed besides the states
 
     # ---- memory
 
@@ -416,8 +423,8 @@ class _Chain:
     def _tell_written(self, program: LoopProgram, t: int, listener: Listener) -> None:
         """Step `t` is about to run as the program."""
         written = program.written(t)
-        if written is not self._told:  # the same for all steps, unless it depends on their number
-            self._told = written
+        if written is not self._announced:  # the same for all steps, unless it depends on their number
+            self._announced = written
             for buffer, region in written:
                 listener(buffer, region)
 
@@ -463,8 +470,8 @@ class _Chain:
             for (_, without_numbers, *_), arguments in self.launches.items():
                 # What a kernel returns may be among them, too.
                 if reaches(arguments, found) or (by_numbers and not without_numbers):
-                    if lends(arguments, found, self.active):
-                        found |= arguments.lent
+                    if needs_temporaries(arguments, found, self.active):
+                        found |= arguments.temporaries
                         _refuse_old_values(arguments)
             for source, target in self.copies:
                 if source in self.active and (target.adjoint is not None or target in found):
@@ -543,7 +550,7 @@ class _Chain:
         if outer is not None:
             try:
                 runner.lost_values(self.lost)
-                outer.use_gradients(runner.companions)
+                outer.use_gradients(runner.shadows)
                 sweep = runner.sweep(back)
                 sweep.begin = outer.begin
                 sweep.adjoints, sweep.observer = outer.adjoints, outer.observer
@@ -863,7 +870,7 @@ class _Runner(Journal):
             is_active = self.is_followed(source)
             if source in self._chain.lost and not self.is_followed(buffer) and not buffer.no_adjoint:
                 self._chain.lost.setdefault(buffer, caller())
-        if is_active and buffer not in self.active and lendable(buffer):
+        if is_active and buffer not in self.active and may_have_temporary(buffer):
             self.activate(buffer, caller())
 
     def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
@@ -881,14 +888,14 @@ class _Runner(Journal):
             around.keep_gradients_apart()
 
     @property
-    def companions_with_values(self) -> set[Buffer]:
+    def shadows_with_values(self) -> set[Buffer]:
         return set(self._valued)
 
     def has_values(self, buffer: Buffer, span: Span) -> None:
         super().has_values(buffer, span)
         self._valued.add(buffer)
 
-    def use_companion(self, buffer: Buffer) -> None:
+    def use_shadow(self, buffer: Buffer) -> None:
         if buffer.primal is not None and buffer in self.active and buffer not in self._valued:
             raise DifferentiationError(
                 f"a step of this loop uses '{buffer.name}' as another step has left it, which is not kept",

@@ -155,7 +155,7 @@ class CustomFunction:
 
 def _following(
     kind: type[PushedFunction],
-    told: Recorder,
+    outer: Recorder,
     journal: Journal,
     tangents: dict[Buffer, Buffer],
     custom: Custom,
@@ -164,8 +164,8 @@ def _following(
 ) -> AbstractContextManager[None]:
     """A block in which a function or its gradient runs: pushed forward where the recording has tangents."""
     if not derivative.has_tangents:
-        return recording_as(told)
-    return kind(told, journal, tangents, custom.name, custom.span, around).running()
+        return recording_as(outer)
+    return kind(outer, journal, tangents, custom.name, custom.span, around).running()
 
 
 class _BoundCustomFunction:
@@ -384,7 +384,9 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
 
 
 class Inside(Recorder):
-    """The recorder within a function with a custom VJP: nothing is recorded; the tape hears what is overwritten."""
+    """The recorder within a function with a custom VJP: nothing is recorded; the tape is notified of what is
+    overwritten.
+    """
 
     lets_record = True
 
@@ -430,7 +432,7 @@ class Inside(Recorder):
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)
 
-    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+    def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         self._custom.loaded |= set(loaded) - self._custom.fully_overwritten
         self._custom.written |= set(written)
 
@@ -481,7 +483,7 @@ class _Constant(Recorder):
     def sharing(self, buffer: Buffer) -> None:
         (self._block or self._base).sharing(buffer)
 
-    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+    def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         for buffer in written:
             if self._was_computed(buffer):
                 self._refuse_constants("a derivative", buffer, [])
@@ -489,7 +491,7 @@ class _Constant(Recorder):
     def _was_computed(self, buffer: Buffer) -> bool:
         """Whether what is there, or its tangents, were computed of what is differentiated."""
         base = self._base
-        own = None if self._block is None else self._block.known_companion(buffer)
+        own = None if self._block is None else self._block.known_tangents(buffer)
         both = (buffer,) if own is None else (buffer, own.buffer)
         if isinstance(base, Journal):
             return any(base.is_followed(one) and base.computed_before(one) for one in both)

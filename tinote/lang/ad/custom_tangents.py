@@ -3,7 +3,7 @@
 The gradient of such a function is what its gradient function computes. So the derivative of that gradient is the
 derivative of the launches that compute it: those of the function, whose tangents are pushed forward, and those of the
 gradient function, whose tangents are the tangents of adjoints. Both run in forward mode, which goes on with the
-tangents that the recording around has; whoever keeps what is overwritten hears of all that runs.
+tangents that the recording around has; a recorder that keeps what is overwritten is notified of all that runs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tinote.source import Span, caller
 
 class PushedFunction(ForwardMode):
     """What runs in a function with a custom gradient, in forward mode that goes on with the tangents that there are:
-    those of fields, and `tangents` of memory without a dual. `told` hears what is done to memory; `journal` is the
-    recording whose duals and gradients these are; `name` and `span` are those of the call of the function, `around` is
-    what differentiates it.
+    those of fields, and `tangents` of memory without a dual. `outer` is notified of what is done to memory; `journal`
+    is the recording whose duals and gradients these are; `name` and `span` are those of the call of the function,
+    `around` is what differentiates it.
     """
 
     takes_blocks = False
@@ -38,7 +38,7 @@ class PushedFunction(ForwardMode):
 
     def __init__(
         self,
-        told: Recorder,
+        outer: Recorder,
         journal: Journal,
         tangents: dict[Buffer, Buffer],
         name: str,
@@ -48,7 +48,7 @@ class PushedFunction(ForwardMode):
         self._follow([], [], Trace(refuses=True))
         self._tangents = tangents
         self._temporaries = TemporaryAdjoints((), tangents)
-        self._told = told
+        self._outer = outer
         self._journal = journal
         self._notes = [Note(f"'{name}' is differentiated along a direction here", span), *around]
 
@@ -70,10 +70,10 @@ class PushedFunction(ForwardMode):
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        effects = Effects(self._told.sharing)
+        effects = Effects(self._outer.sharing)
         with effects.listening():
             yield
-        self._told.ran_beside(effects.loaded, effects.written)
+        self._outer.ran_independently(effects.loaded, effects.written)
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
         self._journal.begin_duals(duals)
@@ -88,7 +88,7 @@ class PushedFunction(ForwardMode):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         others, own = self._split(values)
-        self._told.launching(instance, others)
+        self._outer.launching(instance, others)
         return super().launching(instance, own)
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
@@ -97,23 +97,23 @@ class PushedFunction(ForwardMode):
 
     def computing(self, computation: Computation) -> None:
         for buffer in computation.inputs:
-            self._told.taking(buffer)
+            self._outer.taking(buffer)
         for buffer in computation.written:
-            self._told.writing(buffer, ...)
+            self._outer.writing(buffer, ...)
         super().computing(computation)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self._told.writing(buffer, position, None if holds_traced(value) else value, source)
+        self._outer.writing(buffer, position, None if holds_traced(value) else value, source)
         if source is None and buffer.primal is not None and self.trace.root.taken_out is not None:
             self.trace.note_plain(value, f"'{buffer.name}'")
         super().writing(buffer, position, value, source)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self._told.reading(buffer, position, value)
+        self._outer.reading(buffer, position, value)
         return super().reading(buffer, position, value)
 
     def taking(self, buffer: Buffer) -> None:
-        self._told.taking(buffer)
+        self._outer.taking(buffer)
         super().taking(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
@@ -123,7 +123,7 @@ class PushedFunction(ForwardMode):
                 caller(),
                 hint="compute in kernels, or by elements and copies",
             )
-        self._told.sharing(buffer)
+        self._outer.sharing(buffer)
         super().sharing(buffer)
 
     def _split(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -139,13 +139,13 @@ class PushedFunction(ForwardMode):
 
 
 class PushedGradient(PushedFunction):
-    """The same for its gradient function. `told` is the part of the sweep that it is."""
+    """The same for its gradient function. `outer` is the part of the sweep that it is."""
 
-    _told: CustomSweep
+    _outer: CustomSweep
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._told.refuse_stale_gradient(instance, constants(values))
+        self._outer.refuse_stale_gradient(instance, constants(values))
         return super().launching_gradient(instance, values)
 
     def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
-        self._told.use_gradients(gradients)
+        self._outer.use_gradients(gradients)

@@ -26,7 +26,7 @@ from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import iteration_of
 from tinote.lang.ad.journal.events import Custom, RecordedLaunch
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.session.state import session
@@ -177,7 +177,7 @@ def find_nan(tape: Tape) -> NanReport:
         return NanReport(len(tape.records), primal, _search(tape, before, backward=True), tape.keep)
 
 
-def _search(tape: Tape, before: CompanionsBefore, *, backward: bool) -> Finding | None:
+def _search(tape: Tape, before: ShadowsBefore, *, backward: bool) -> Finding | None:
     sweep = tape.sweep(Request(Derivative.REVERSE, checks=Checks.FINITE), _look_behind)
     try:
         if backward:

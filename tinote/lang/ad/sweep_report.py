@@ -27,7 +27,7 @@ from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, RecordedLaunch
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.index_regions import IndexRegion, slices_of
@@ -275,7 +275,7 @@ def sweep_report(tape: Tape, *, runs: int = 3) -> SweepReport:
     return report
 
 
-def _report(tape: Tape, before: CompanionsBefore) -> SweepReport:
+def _report(tape: Tape, before: ShadowsBefore) -> SweepReport:
     """What one run finds. Leaves gradients behind."""
     watched = _Watched(tape)
     forward = watched.run_forward() if tape.keep else {}
@@ -295,7 +295,7 @@ class _Row:
         self.event = event
         self.norms = norms
         self.backward = 0.0
-        self.inner = 0  # the number of launches inside of a stretch
+        self.inner = 0  # the number of launches inside of a section
         self.is_inner = False  # whether it is one of these
         self.start = time.perf_counter()
 
@@ -334,7 +334,7 @@ class _Watched(SweepObserver):
             self._open[-1].inner += 1
             self._open[-1].backward -= seconds - row.start
         if row.inner:
-            row.norms.clear()  # its launches have told them
+            row.norms.clear()  # its launches have reported them
         self._touched |= event.touched
         self._rows.append(row)
         for buffer in event.touched:

@@ -37,7 +37,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_program import sweep_program
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.session.owners import (
     clear_own_gradients,
@@ -49,7 +49,7 @@ from tinote.lang.session.owners import (
     own_gradients,
     take_all_gradients,
 )
-from tinote.lang.session.state import DifferentiationBlock, Recorder, beside, recorder, session
+from tinote.lang.session.state import DifferentiationBlock, Recorder, independent_recordings, recorder, session
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
@@ -189,7 +189,7 @@ class Tape(Journal):
     array([2., 4., 6.])
     """
 
-    #: the block in which it is beside the recordings that it interrupts, if there are any
+    #: the block in which it is independent of the recordings that it interrupts, if there are any
     apart: ExitStack | None = None
     rules: AccessRules | None = None
     _check: GradientCheck | None = None
@@ -326,11 +326,11 @@ class Tape(Journal):
             )
 
     @contextmanager
-    def sweeping_again(self) -> Iterator[CompanionsBefore]:
+    def sweeping_again(self) -> Iterator[ShadowsBefore]:
         """A block in which the reverse sweep runs again (`begin_again`), and which leaves everything as it was."""
         launches = session.launches
         try:
-            with CompanionsBefore() as before:
+            with ShadowsBefore() as before:
                 yield before
         finally:
             session.launches = launches
@@ -342,7 +342,7 @@ class Tape(Journal):
             return self._enter(frame)
         self.interrupts = interrupts
         with ExitStack() as stack:
-            stack.enter_context(beside())
+            stack.enter_context(independent_recordings())
             self._enter(frame)
             self.apart = stack.pop_all()
         return self
@@ -470,7 +470,7 @@ class Tape(Journal):
                     self.lost_values()
                     inner.leave()
                 else:
-                    with beside(), inner.sweeping():
+                    with independent_recordings(), inner.sweeping():
                         self._differentiate()
                     inner.leave()
                 if self._check is not None:
@@ -484,14 +484,14 @@ class Tape(Journal):
                 self.apart.close()
                 self.interrupts = ()
 
-    def begin_again(self, before: CompanionsBefore) -> None:
+    def begin_again(self, before: ShadowsBefore) -> None:
         """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
         all that it computes is zero, and the loss's gradient 1.
         """
         open_recording(self)
-        self.leave_companions(before)
+        self.leave_shadows(before)
         self._begun = frozenset()
-        self.begin_sweep(self.companions | {self.loss.grad.buffer})
+        self.begin_sweep(self.shadows | {self.loss.grad.buffer})
         self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:

@@ -545,12 +545,12 @@ class PreparedOnDevice(Prepared):
                 now = command.order
                 command.encode(self)
             if stage.answers:
-                self._hear(stage)
+                self._report(stage)
         except BaseException:
             self._unwind_after(now)
             raise
 
-    def _hear(self, stage: _Yield) -> None:
+    def _report(self, stage: _Yield) -> None:
         """Wait for numbers, and for blocks that Python gets next."""
         device = self._device
         blocks = [self._residents[number] for number in stage.results if number not in self.given]

@@ -33,7 +33,7 @@ from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Following, Listening, Recording, Symbol, Tables
-from tinote.lang.capture.reruns import HeardLaunches
+from tinote.lang.capture.reruns import RecordedLaunches
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.capture.targets import prepared
 from tinote.lang.data.captured_arrays import CapturedArray
@@ -383,7 +383,7 @@ class Attempt(Following):
     def __init__(self, tables: Tables, inputs: Sequence[Array], makes_arrays: bool) -> None:
         super().__init__(tables, inputs=inputs, prints=False)
         self._makes_arrays = makes_arrays
-        self.launched = HeardLaunches()
+        self.launched = RecordedLaunches()
 
     def finish(self, returned: Any) -> None:
         """The call has returned."""
@@ -496,7 +496,7 @@ class MemoryPlan:
         self.buffers = _buffers(self._instances, signature.fields)
         self._generation = session.generation
         self._attached = session.attached
-        self._companions = [_companions(buffer) for buffer in self.buffers]
+        self._shadows = [_shadows(buffer) for buffer in self.buffers]
         self._given = blocks_to_give(plan, WARM_FROM)
         #: codes with first stores, by those that they replace
         self.instead = instead
@@ -527,7 +527,7 @@ class MemoryPlan:
             if self._attaches is not None:
                 self._attaches()
             attached = session.attached
-            if [_companions(buffer) for buffer in self.buffers] != self._companions:
+            if [_shadows(buffer) for buffer in self.buffers] != self._shadows:
                 return False
             self._attached = attached
         for kernel, key, instance in self._instances:
@@ -606,7 +606,7 @@ def _buffers(instances: Sequence[tuple[Any, Any, Any]], fields: Sequence[Field])
     return list(found)
 
 
-def _companions(buffer: Buffer) -> tuple[Buffer | None, ...]:
+def _shadows(buffer: Buffer) -> tuple[Buffer | None, ...]:
     """The gradient and the duals of a field."""
     return buffer.adjoint, buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent
 

@@ -76,7 +76,7 @@ class Tables:
         self._data: dict[bytes, int] = {}
         self._inputs: dict[int, int] = {}
         #: by owner: blocks whose address differs each time
-        self.lent_blocks: dict[Any, int] = {}
+        self.borrowed_blocks: dict[Any, int] = {}
 
     def code(self, native: Native, place: Any) -> int:
         """The number of machine code."""
@@ -120,11 +120,11 @@ class Tables:
             known = self._data[data] = self._add(ops.Block("data", "data", len(data), data), None)
         return known
 
-    def lent(self, whose: Any, name: str, nbytes: int) -> int:
+    def borrowed(self, whose: Any, name: str, nbytes: int) -> int:
         """The number of the external block of `whose`."""
-        known = self.lent_blocks.get(whose)
+        known = self.borrowed_blocks.get(whose)
         if known is None:
-            known = self.lent_blocks[whose] = self._add(ops.Block("input", name, nbytes), None)
+            known = self.borrowed_blocks[whose] = self._add(ops.Block("input", name, nbytes), None)
         return known
 
     def input(self, number: int, nbytes: int) -> int:
@@ -153,7 +153,7 @@ class Symbol:
     @property
     def is_open(self) -> bool:
         # In other threads, which may look at it meanwhile, it is a plain number.
-        return self.recording.is_open and self.recording.hears
+        return self.recording.is_open and self.recording.is_active
 
     def in_vector(self, inside: bool) -> Symbol:
         return Symbol(self.recording, self.register, inside)
@@ -572,10 +572,10 @@ class Recording(Listener):
             return self._tables.data(bytes(bound.memory.view())), 0
         return self._place(address)
 
-    def lend(self, held: Memory | Array, name: str, whose: Any) -> None:
+    def borrow(self, held: Memory | Array, name: str, whose: Any) -> None:
         """Register external memory of `whose`, whose address differs each time."""
         begin = held.begin if isinstance(held, Memory) else _address(held)
-        self._made.add(begin, held.nbytes, (self._tables.lent(whose, name, held.nbytes), held))
+        self._made.add(begin, held.nbytes, (self._tables.borrowed(whose, name, held.nbytes), held))
 
     def knows(self, value: Any) -> bool:
         """Whether the step knows an array's memory."""
@@ -647,7 +647,7 @@ class Following(Recording):
         self.is_open = False
         return found
 
-    def _heard(self, tell: Any, *arguments: Any) -> Any:
+    def _recorded(self, tell: Any, *arguments: Any) -> Any:
         """The result of a hook, if it can be captured; else None."""
         if self.refused is None:
             try:
@@ -666,22 +666,22 @@ class Following(Recording):
         return [(instance, instance.calls - before) for instance, before in self._calls.items()]
 
     def launch(self, code: Any, values: Any) -> Any:
-        found = self._heard(super().launch, code, values)
+        found = self._recorded(super().launch, code, values)
         if found is None:
             found = self.run_code(code, [value.value if type(value) is Traced else value for value in values])
         return found
 
     def making(self, memory: Any, cleared: bool) -> None:
-        self._heard(super().making, memory, cleared)
+        self._recorded(super().making, memory, cleared)
 
     def clearing(self, memory: Any) -> None:
-        self._heard(super().clearing, memory)
+        self._recorded(super().clearing, memory)
 
     def copying(self, target: Any, source: Any) -> None:
-        self._heard(super().copying, target, source)
+        self._recorded(super().copying, target, source)
 
     def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
-        self._heard(super().assigning, array, position, numbers, value)
+        self._recorded(super().assigning, array, position, numbers, value)
 
     def copied(self, array: Any, what: str) -> Any:
         # Writes by NumPy cannot be observed, and would need a validation run.
@@ -689,17 +689,17 @@ class Following(Recording):
         return array
 
     def reading(self, array: Any, position: Any, value: Any) -> Any:
-        found = self._heard(super().reading, array, position, value)
+        found = self._recorded(super().reading, array, position, value)
         return value if found is None else found
 
     def seed(self, value: int) -> Any:
-        found = self._heard(super().seed, value)
+        found = self._recorded(super().seed, value)
         return value if found is None else found
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        found = self._heard(super().computed, operation, operands, value)
+        found = self._recorded(super().computed, operation, operands, value)
         return Symbol(self, ops.Register("f", _NULL)) if found is None else found
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
-        self._heard(super().decided, operation, a, b, found)
+        self._recorded(super().decided, operation, a, b, found)
         return found

@@ -58,7 +58,7 @@ def _span(buffer: Any, regions: list[IndexRegion] | None) -> Bytes | None:
     return size * min([first for ((first, _),) in regions]), size * max([last for ((_, last),) in regions])
 
 
-class HeardLaunches:
+class RecordedLaunches:
     """The launches of a recording. As `Reruns` it gives the data to run one of them again."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import stored
 from tinote.runtime.memory import Memory
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ _LOOKS = {
     "shares_memory", "may_share_memory", "shape", "ndim", "size", "array_split", "split", "moveaxis", "transpose",
     "swapaxes", "expand_dims", "squeeze", "broadcast_to", "iscomplexobj",
 }  # fmt: skip
-#: What an array's own methods would compute, or take out, unheard.
+#: What an array's own methods would compute, or take out, unrecorded.
 _TAKES = (
     "argmax", "argmin", "argpartition", "argsort", "byteswap", "choose", "compress", "cumprod", "cumsum", "dot", "dump",
     "dumps", "nonzero", "partition", "put", "repeat", "resize", "round", "searchsorted", "sort", "take", "tobytes",
@@ -50,7 +50,7 @@ class CapturedArray(np.ndarray):
         return function(*_plain_all(arguments), **{key: _plain_all(value) for key, value in options.items()})
 
     def __getitem__(self, key: Any) -> Any:
-        listener = heard()
+        listener = active_listener()
         found = super().__getitem__(key)
         if listener is None:
             return found
@@ -64,7 +64,7 @@ class CapturedArray(np.ndarray):
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        listener = heard()
+        listener = active_listener()
         if listener is not None:
             place = key if isinstance(key, tuple) else (key,)
             number = stored(value)
@@ -76,7 +76,7 @@ class CapturedArray(np.ndarray):
         self[...] = value
 
     def item(self, *index: Any) -> Any:
-        if heard() is None:
+        if active_listener() is None:
             return super().item(*index)
         if not index and self.size == 1:
             return self[(0,) * self.ndim]
@@ -86,7 +86,7 @@ class CapturedArray(np.ndarray):
         return self[tuple(place)]
 
     def copy(self, order: Any = "C") -> Any:
-        if heard() is None:
+        if active_listener() is None:
             return super().copy(order)
         return taken_copy(self.view(np.ndarray), "a copy of an array")
 
@@ -104,12 +104,16 @@ class CapturedArray(np.ndarray):
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         found = super().reshape(*shape, **options)
-        if heard() is not None and self.size and not np.may_share_memory(found.view(np.ndarray), self.view(np.ndarray)):
+        if (
+            active_listener() is not None
+            and self.size
+            and not np.may_share_memory(found.view(np.ndarray), self.view(np.ndarray))
+        ):
             _take("another shape of an array whose elements do not lie one after the other")
         return found
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
-        listener = heard()
+        listener = active_listener()
         if listener is None:
             return super().astype(dtype, *args, **options)
         if np.dtype(dtype) == self.dtype:
@@ -123,13 +127,13 @@ class CapturedArray(np.ndarray):
 
 def taken_copy(array: Array, what: str = "a derivative as an array") -> Array:
     """A copy of numbers in memory that Python gets. `what`: in words."""
-    found, listener = warm_copy(array), heard()
+    found, listener = warm_copy(array), active_listener()
     return found if listener is None else listener.copied(found, what)
 
 
 def zeros(shape: tuple[int, ...]) -> Array:
     """An array of f64 for Python to fill."""
-    listener = heard()
+    listener = active_listener()
     if listener is None:
         return np.zeros(shape)
     found = np.ndarray(shape, np.float64, Memory(8 * math.prod(shape)).view())
@@ -155,7 +159,7 @@ for _name in _TAKES:
 
 
 def _take(what: str) -> None:
-    listener = heard()
+    listener = active_listener()
     if listener is not None:
         listener.taking(what)
 

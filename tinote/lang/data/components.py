@@ -11,7 +11,7 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.traced import stored
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 
 class ElementPlace:
@@ -121,7 +121,7 @@ class ComponentField:
 
     def __str__(self) -> str:
         """The elements, as NumPy prints them."""
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.taking(f"the text of '{self.name}'")
         return str(self._whole._array[(..., *self.component)])
 

@@ -42,7 +42,7 @@ from tinote.lang.shipping.arrivals import arrivals
 from tinote.lang.shipping.tokens import Tokenised
 from tinote.runtime.memory import Memory
 from tinote.runtime.resident import ResidentMemory
-from tinote.runtime.seam import heard, seam
+from tinote.runtime.seam import active_listener, seam
 from tinote.source import Span, caller
 
 _LARGEST = 65504  # what every type of floats holds
@@ -93,7 +93,7 @@ class Field(Located, Exchanged, Tokenised):
     _suffix = ""  # ".pos" for the member of a struct
     _instances: Any = None  # of kernels: those that it keeps (`kernels/instance_table.py`)
     noted: int | None = None  # `session.order` when Python last wrote to it, if that matters; -1: it has not
-    _kind = ""  # "grad" or "dual" for the companions of a field
+    _kind = ""  # "grad" or "dual" for the shadows of a field
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Field(Located, Exchanged, Tokenised):
         #: the first index of each dimension, as it was given when it was placed
         self._offset: Any = None
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
-        self._companions: dict[str, Field] = {}
+        self._shadows: dict[str, Field] = {}
         self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
         #: in which modes its values are constants, since the user has said that it has no gradient (no dual)
         self._constant = needs_grad is False, needs_dual is False or (needs_dual is None and needs_grad is False)
@@ -194,9 +194,9 @@ class Field(Located, Exchanged, Tokenised):
             "start": None if self.memory is whole else self.memory.begin - whole.begin,
             "level": self._level,
             "offset": self._offset,
-            "companions": {
+            "shadows": {
                 kind: other._declared()
-                for kind, other in self._companions.items()
+                for kind, other in self._shadows.items()
                 if other.is_placed and other._has_memory
             },
         }
@@ -211,8 +211,8 @@ class Field(Located, Exchanged, Tokenised):
         self._suffix, self._constant = declared["suffix"], declared["constant"]
         self._level, self._offset = declared["level"], declared["offset"]
         self._place(Placement(shape, strides, apart, offset, memory))
-        for kind, other in declared["companions"].items():
-            self._companion(kind)._arrived(other)
+        for kind, other in declared["shadows"].items():
+            self._shadow(kind)._arrived(other)
             self._attach(kind)
 
     @property
@@ -224,8 +224,8 @@ class Field(Located, Exchanged, Tokenised):
             self._settle()
         self._require_alive()
         facts = self.buffer.strides, self.buffer.element_strides, self.buffer.offset, self._constant
-        companions = {kind: other._token_parts() for kind, other in self._companions.items() if other.is_placed}
-        return self.dtype.name, self._array, facts, companions
+        shadows = {kind: other._token_parts() for kind, other in self._shadows.items() if other.is_placed}
+        return self.dtype.name, self._array, facts, shadows
 
     @property
     def _primal(self) -> Field | None:
@@ -284,8 +284,8 @@ class Field(Located, Exchanged, Tokenised):
         forget_gradients()
         weakref.finalize(self, _forget, self.buffer).atexit = False
         if self._primal is None:
-            for kind in sorted(self._needed - self._companions.keys()):
-                self._companion(kind)
+            for kind in sorted(self._needed - self._shadows.keys()):
+                self._shadow(kind)
 
     def _make_dense(
         self, shape: tuple[int, ...], order: tuple[int, ...], layout: Layout, offset: tuple[int, ...]
@@ -298,7 +298,7 @@ class Field(Located, Exchanged, Tokenised):
             raise FieldError(f"a field of shape {shape} needs {nbytes:,} bytes: {error}", self._made_at) from None
         self._place(Placement(shape, strides, apart, offset, memory))
         for kind in sorted(self._needed):
-            self._companions[kind]._make_dense(shape, order, layout, offset)
+            self._shadows[kind]._make_dense(shape, order, layout, offset)
             self._attach(kind)
 
     def _new_memory(self, nbytes: int) -> Memory:
@@ -309,11 +309,11 @@ class Field(Located, Exchanged, Tokenised):
         """Come into being in memory of its own, with another field's shape and offset."""
         self._make_dense(other.shape, tuple(range(len(other.shape))), Layout.AOS, other.buffer.offset)
 
-    def _companion(self, kind: str) -> Field:
+    def _shadow(self, kind: str) -> Field:
         """Its gradient or dual, which may not have a place yet."""
-        found = self._companions.get(kind)
+        found = self._shadows.get(kind)
         if found is None:
-            found = self._companions[kind] = type(self)(self.dtype, self.element, self._made_at, "")
+            found = self._shadows[kind] = type(self)(self.dtype, self.element, self._made_at, "")
             found._primal_reference = weakref.ref(self)
             found._kind = kind
         return found
@@ -321,8 +321,8 @@ class Field(Located, Exchanged, Tokenised):
     def _give(self, kind: str) -> None:
         """A gradient or dual of its own for a field that has a place, unless it has one."""
         with coming_into_being():
-            if kind not in self._companions:
-                self._companion(kind)._make_dense_like(self)
+            if kind not in self._shadows:
+                self._shadow(kind)._make_dense_like(self)
                 self._attach(kind)
 
     def _move(self, memory: Memory) -> None:
@@ -335,7 +335,7 @@ class Field(Located, Exchanged, Tokenised):
 
     def _attach(self, kind: str) -> None:
         """Its gradient or dual has a place now."""
-        other = self._companions[kind]
+        other = self._shadows[kind]
         if other.shape != self.shape:
             raise FieldError(
                 f"'{self.name}' has shape {self.shape}, and its {kind} was placed with shape {other.shape}",
@@ -386,7 +386,7 @@ class Field(Located, Exchanged, Tokenised):
         forget_gradients()
         for what in ("_array", "memory"):
             self.__dict__.pop(what, None)
-        for other in self._companions.values():
+        for other in self._shadows.values():
             other._destroy()
 
     # ---- gradient and dual
@@ -434,7 +434,7 @@ class Field(Located, Exchanged, Tokenised):
     def _missing(self, kind: str, word: str) -> Field:
         """What is not there: before the field has a place in memory it can still be placed."""
         if not self.is_placed and self._primal is None and self.dtype.kind == "f":
-            return self._companion(kind)
+            return self._shadow(kind)
         problem, hint = f"the field '{self.name}' has no {word}", f"make it with needs_{kind}=True"
         raise FieldError(problem, caller(), hint, [Note("it is made here", self._made_at)])
 
@@ -564,7 +564,7 @@ class Field(Located, Exchanged, Tokenised):
 
     def _assign(self, position: Any, numbers: Any, value: Any) -> None:
         """The elements at `position` get `numbers`, which are those of `value`."""
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             listener.assigning(self._array, position, numbers, value)
         self._array[position] = numbers
 
@@ -592,14 +592,16 @@ class Field(Located, Exchanged, Tokenised):
         """A copy of shape `shape + element shape`, whatever the elements are."""
         self._require_alive()
         note_taken(self.buffer)
-        if seam.listener is not None and heard() is not None:
+        if seam.listener is not None and active_listener() is not None:
             found = taken_copy(self._array, f"a copy of '{self.name}'")
             return found if dtype is None else found.astype(dtype)
         found = self._look()
         return found.astype(dtype) if dtype is not None else found.copy()
 
     def held(self) -> np.ndarray[Any, Any]:
-        """The numbers themselves, of shape `shape + element shape`, to be looked at at once: nobody is told."""
+        """The numbers themselves, of shape `shape + element shape`, to be looked at at once: no listener is
+        notified.
+        """
         self._require_alive()
         return self._array
 
@@ -640,7 +642,7 @@ class Field(Located, Exchanged, Tokenised):
         What kernels write shows in it at once, and what is written to it shows in kernels.
         """
         self._require_alive()
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.sharing(self.memory, self.name)
         note_shared(self.buffer)
         if self._dual is not None and clears_duals():
@@ -679,7 +681,7 @@ class Field(Located, Exchanged, Tokenised):
         if resident:
             self.memory.restore(other.memory)
             return
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.copying(self._array, other._array)
         self._array[...] = source
 
@@ -695,7 +697,7 @@ class Field(Located, Exchanged, Tokenised):
         if not self.is_placed:
             return repr(self)
         self._require_alive()
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.taking(f"the text of '{self.name}'")
         return str(self._array[..., 0] if self._drops_columns else self._array)
 
@@ -735,7 +737,7 @@ class ScalarField(Field):
         position = self._position(key)
         open_recorder = recorder.get()
         value = self._look()[position].item()
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             value = listener.reading(self._array, position, value)
         return value if open_recorder is None else open_recorder.reading(self.buffer, position, value)
 
@@ -823,7 +825,7 @@ class MatrixField(Field):
         position = self._position(key)
         open_recorder = recorder.get()
         values = self._array[position]
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             values = listener.reading(self._array, position, values)
         if open_recorder is not None:
             values = open_recorder.reading(self.buffer, position, values)
@@ -844,10 +846,10 @@ def _forget(buffer: Buffer) -> None:
     """A field is gone: what was its gradient and its dual is memory of its own, if anybody has it."""
     forget_gradients()
     session.drop_entries(buffer)
-    for companion in (buffer.adjoint, buffer.tangent):
-        if companion is not None:
-            session.drop_entries(companion)
-            companion.primal = None
+    for shadow in (buffer.adjoint, buffer.tangent):
+        if shadow is not None:
+            session.drop_entries(shadow)
+            shadow.primal = None
 
 
 def _has_several(key: Any) -> bool:

@@ -19,7 +19,7 @@ from tinote.ir.types import Scalar, Tangents
 from tinote.lang.data.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import ALIGNMENT, WARM_FROM
-from tinote.runtime.seam import heard, seam
+from tinote.runtime.seam import active_listener, seam
 from tinote.source import Span
 
 MOST_DIMENSIONS = 12
@@ -77,7 +77,7 @@ class MemoryPart(Memory):
     def copy(self) -> Memory:
         found = Memory(self.nbytes, clear=False)
         self._like(found)[...] = self._array
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.copying(self._like(found), self._array)
         return found
 
@@ -85,12 +85,12 @@ class MemoryPart(Memory):
         return self.copy().view()
 
     def restore(self, copy: Memory) -> None:
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.copying(self._array, self._like(copy))
         self._array[...] = self._like(copy)
 
     def clear(self) -> None:
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.assigning(self._array, ..., 0, 0)
         self._array[...] = 0
 
@@ -100,7 +100,9 @@ class MemoryPart(Memory):
 
 
 class ResidentPart(MemoryPart):
-    """The same of a block that lives on a device: it has no array between two uses, so that the block is not lent."""
+    """The same of a block that lives on a device: it has no array between two uses, so that the block is not used
+    again.
+    """
 
     __slots__ = ("_form", "_start")
 
@@ -173,7 +175,7 @@ def warm_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     else:
         found = np.ndarray(array.shape, array.dtype, Memory(array.nbytes, clear=False).view())
         found[...] = array
-    if seam.listener is not None and (listener := heard()) is not None:
+    if seam.listener is not None and (listener := active_listener()) is not None:
         listener.copying(found, array)
     return found
 
@@ -201,7 +203,7 @@ class Copies:
         self._used = start + nbytes + -nbytes % ALIGNMENT
         found = np.ndarray(array.shape, array.dtype, self._chunk, start)
         found[...] = array
-        if seam.listener is not None and (listener := heard()) is not None:
+        if seam.listener is not None and (listener := active_listener()) is not None:
             listener.copying(found, array)
         return found
 

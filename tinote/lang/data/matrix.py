@@ -29,7 +29,7 @@ from tinote.lang.data.traced import (
     with_values,
 )
 from tinote.lang.session.state import scalar_type
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import caller
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class Matrix:
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
             dtype = scalar_type(dt)
-            if self.values.dtype == object and dtype.bits < 64 and (listener := heard()) is not None:
+            if self.values.dtype == object and dtype.bits < 64 and (listener := active_listener()) is not None:
                 listener.taking(f"a vector of {dtype} that is made of numbers in Python")
             if self.values.dtype != object or dtype.kind != "f":
                 self.values = as_type(plain(self.values), dtype)

@@ -35,7 +35,7 @@ from tinote.lang.session.owners import coming_into_being
 from tinote.lang.session.state import is_viewed, scalar_type, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import POOLED_FROM
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span, caller
 
 _LONGEST = 2**31 - 1
@@ -46,7 +46,7 @@ _NOTHING = np.empty(0)
 
 class ArrayKind:
     """All that a kernel's code depends on of an array argument. There is one of each, so that launches compare them by
-    identity (`array_kind`). `has_second`: whether its gradient has a dual. `noalias`: whether it and its companions
+    identity (`array_kind`). `has_second`: whether its gradient has a dual. `noalias`: whether it and its shadows
     share no memory with anything else that the launch uses.
     """
 
@@ -410,7 +410,7 @@ class StandIn(ScalarNdarray):
             for one in self._derivatives():
                 one._move(Memory(array.nbytes))
         session.fields.add(self)
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.assigning(self._array, ..., array, array)
         self._array[...] = array
 

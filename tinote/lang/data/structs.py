@@ -536,8 +536,8 @@ class StructField(Tokenised):
                 self._fields[member] = StructField(t, made_at, name, needs_grad, needs_dual, below)
                 continue
             kind, dtype, element = (ScalarField, t, ()) if isinstance(t, Scalar) else (MatrixField, t.dtype, t.shape)
-            companions = (needs_grad, needs_dual) if dtype.kind == "f" else (None, None)
-            made = kind(dtype, element, made_at, f"{name}{below}" if name else "", *companions)
+            needed = (needs_grad, needs_dual) if dtype.kind == "f" else (None, None)
+            made = kind(dtype, element, made_at, f"{name}{below}" if name else "", *needed)
             made._suffix = below
             self._fields[member] = made
 
@@ -638,14 +638,14 @@ class StructField(Tokenised):
     @functools.cached_property
     def grad(self) -> StructField:
         """The gradients of the members that have one. Raises `FieldError` when none has."""
-        return self._companion("grad")
+        return self._shadow("grad")
 
     @functools.cached_property
     def dual(self) -> StructField:
         """The duals of the members that have one. Raises `FieldError` when none has."""
-        return self._companion("dual")
+        return self._shadow("dual")
 
-    def _companion(self, kind: str) -> StructField:
+    def _shadow(self, kind: str) -> StructField:
         found = object.__new__(StructField)
         found._struct, found._fields = self._struct, {}
         for name, field in self._fields.items():

@@ -49,7 +49,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.data.traced_derivatives import RULES, SCALE, ConstantDual, Dual, ScalarRule, SumOfSquares
 from tinote.lang.session.state import recorder
 from tinote.program.recorded import RecordedOperation
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span, caller, line_text
 
 Array = np.ndarray[Any, Any]
@@ -163,7 +163,7 @@ class Trace:
         self.is_open = True
         self.root: Trace = self if outer is None else outer.root  # that of the outermost recording
         self.taken_in: dict[int, Traced] = {}  # the numbers of `outer` that were used, by their numbers
-        self.taken_out: _TakenOut | None = None  # of the outermost: what was taken out, and not told of yet
+        self.taken_out: _TakenOut | None = None  # of the outermost: what was taken out, and not reported yet
         self._said = False
 
     def close(self) -> None:
@@ -815,7 +815,7 @@ def _present() -> Trace | None:
     open_recorder = recorder.get()
     if open_recorder is not None and open_recorder.trace is not None:
         return open_recorder.trace  # type: ignore[no-any-return]
-    listener = heard()
+    listener = active_listener()
     return None if listener is None else listener.trace
 
 
@@ -826,7 +826,7 @@ def as_components(array: Array) -> Array:
     """The numbers of a vector or matrix. In a step that is being captured they are known as such: NumPy computes with a
     whole vector in its own type, and in an order of its own.
     """
-    if heard() is None:
+    if active_listener() is None:
         return array
     return objects([_placed(one, inside=True) for one in array.ravel().tolist()], array.shape)
 

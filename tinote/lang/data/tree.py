@@ -528,17 +528,17 @@ def _attach(leaves: Sequence[Field]) -> None:
             _join(leaf._primal, leaf._kind)
             continue
         for kind in ("grad", "dual"):
-            other = leaf._companions.get(kind)
+            other = leaf._shadows.get(kind)
             if other is not None and other._level is not None:
                 if not other.is_placed:
                     other._level.settle()
                 _join(leaf, kind)
             elif kind in leaf._needed:
-                other = leaf._companion(kind)
+                other = leaf._shadow(kind)
                 other._make_dense_like(leaf)
                 _join(leaf, kind)
 
 
 def _join(field: Field, kind: str) -> None:
-    if field.is_placed and field._companions[kind].is_placed and not getattr(field, f"has_{kind}"):
+    if field.is_placed and field._shadows[kind].is_placed and not getattr(field, f"has_{kind}"):
         field._attach(kind)

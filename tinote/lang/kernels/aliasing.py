@@ -4,7 +4,7 @@
     k(x, x.grad)     memory in common:    another instance, for arrays of which any may be a view of another
 
 Where arrays are apart, so are their gradients: adjoints that are added to need no thought of the values that are read
-beside them. Fields and ndarrays have memory of their own, shared only by views of it (`numpy_view`, DLPack).
+next to them. Fields and ndarrays have memory of their own, shared only by views of it (`numpy_view`, DLPack).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def families_of(buffers: Iterable[Buffer]) -> frozenset[Buffer]:
 
 
 def share_memory(arrays: Sequence[BoundArray]) -> bool:
-    """Whether any two of several array arguments have memory in common, companions included. It is asked at every
+    """Whether any two of several array arguments have memory in common, shadows included. It is asked at every
     launch: 0.1 µs an array.
     """
     families: set[Buffer] = set()

@@ -59,8 +59,8 @@ class Arguments:
     `tangents`: the temporary duals of memory that is to have one.
 
     With temporary gradients, `plain` is the same launch without, whose gradient may run in place of this one's. What
-    stands for memory with a temporary gradient is `lent`. `refused`: why the gradient cannot pass through memory that
-    has none of its own.
+    stands for memory with a temporary gradient is `temporaries`. `refused`: why the gradient cannot pass through memory
+    that has none of its own.
     """
 
     plain: Arguments | None = None
@@ -90,22 +90,22 @@ class Arguments:
             for mine, its in pairs:
                 if mine is not None and its is not None:
                     self._actual[mine] = its
-        self._lent: set[Buffer] = set()  # companions that are no memory yet
+        self._shadows: set[Buffer] = set()  # shadows that are no memory yet
         self._unions: dict[tuple[int, int], AccessRegions] = {}
         self._is_unshared = False  # known to share no memory
-        for formal, twin in specialisation.twins(request).items():
-            self._lend(formal, twin, tangents or {})
+        for formal, clone in specialisation.clones(request).items():
+            self._add_clone(formal, clone, tangents or {})
 
-    def _lend(self, formal: Buffer, twin: Buffer, tangents: Mapping[Buffer, Buffer]) -> None:
-        actual = self._actual[twin] = self.actual(formal)
-        if twin.tangent is not None and twin.tangent is not formal.tangent:
-            self._lent.add(twin.tangent)
+    def _add_clone(self, formal: Buffer, clone: Buffer, tangents: Mapping[Buffer, Buffer]) -> None:
+        actual = self._actual[clone] = self.actual(formal)
+        if clone.tangent is not None and clone.tangent is not formal.tangent:
+            self._shadows.add(clone.tangent)
             if actual in tangents:
-                self._actual[twin.tangent] = tangents[actual]
-        if twin.adjoint is not None and twin.adjoint is not formal.adjoint:
-            self._lent.update((twin.adjoint, *twin.adjoint.planes))
-            if twin.adjoint.tangent is not None:
-                self._lent.add(twin.adjoint.tangent)
+                self._actual[clone.tangent] = tangents[actual]
+        if clone.adjoint is not None and clone.adjoint is not formal.adjoint:
+            self._shadows.update((clone.adjoint, *clone.adjoint.planes))
+            if clone.adjoint.tangent is not None:
+                self._shadows.add(clone.adjoint.tangent)
 
     def with_values(self, values: Sequence[Any]) -> Arguments:
         """A launch with the same memory, or with other memory for the same arrays."""
@@ -119,7 +119,7 @@ class Arguments:
 
     def look_up(self) -> None:
         """Find out all that a recording asks, so that `with_values` hands it on. Raises `DifferentiationError`."""
-        asked = self.accesses, self.gradient_facts, self.gradients, self.writes_companions, self.external_arrays
+        asked = self.accesses, self.gradient_facts, self.gradients, self.writes_shadows, self.external_arrays
         assert asked and self.asks is not None
         _ = self.fixed_regions, self.broken_paths, self.stores_to_none
 
@@ -132,8 +132,8 @@ class Arguments:
         return made
 
     @cached_property
-    def lent(self) -> frozenset[Buffer]:
-        """The memory with temporary companions."""
+    def temporaries(self) -> frozenset[Buffer]:
+        """The memory with temporary shadows."""
         return frozenset(map(self.actual, self.request.temporaries))
 
     def actual(self, buffer: Buffer) -> Buffer:
@@ -155,7 +155,7 @@ class Arguments:
         """The arguments whose memory others manage."""
         return tuple([b for b in self._actual.values() if isinstance(b, ExternalArray)])
 
-    # ---- what the code does, told of memory
+    # ---- what the code does to memory
 
     @cached_property
     def accesses(self) -> AccessSummary:
@@ -196,11 +196,11 @@ class Arguments:
         return all(buffer.kind is BufferKind.ARRAY for buffer in touched.loaded | touched.written)
 
     @cached_property
-    def writes_companions(self) -> bool:
+    def writes_shadows(self) -> bool:
         """Whether the launch itself writes to gradients or duals."""
         return any(buffer.primal is not None for buffer in self.accesses.written)
 
-    def touches_companions(self, active: Container[Buffer]) -> bool:
+    def touches_shadows(self, active: Container[Buffer]) -> bool:
         """Whether the launch reads or writes gradients or duals that are among these."""
         touched = self.accesses.loaded | self.accesses.written
         return any(buffer.primal is not None and buffer in active for buffer in touched)
@@ -213,9 +213,9 @@ class Arguments:
         return [*own, *[buffer.tangent for buffer in touched if buffer.tangent is not None]]
 
     @cached_property
-    def lent_companions(self) -> tuple[Buffer, ...]:
-        """The gradients and duals that the launch reads as values: they are lent companions of their own."""
-        return tuple([buffer for buffer in self.lent if buffer.primal is not None])
+    def shadows_as_values(self) -> tuple[Buffer, ...]:
+        """The gradients and duals that the launch reads as values: they are given temporary shadows of their own."""
+        return tuple([buffer for buffer in self.temporaries if buffer.primal is not None])
 
     @cached_property
     def gradients(self) -> frozenset[Buffer]:
@@ -394,7 +394,7 @@ class Arguments:
         span = self.specialisation.source.span
         met: list[tuple[str, Buffer, int, int]] = []
         touched = self.specialisation.accesses()
-        self._refuse_companions(touched.loaded | touched.written, span)
+        self._refuse_shadows(touched.loaded | touched.written, span)
         for buffer in touched.loaded | touched.written:
             if buffer.kind is BufferKind.FIELD and buffer.primal is None:
                 memory = memory_of(buffer)
@@ -414,7 +414,7 @@ class Arguments:
                 self._refuse_view(formal, actual, span)
         self._is_unshared = not self.external_arrays  # others lie elsewhere the next time
 
-    def _refuse_companions(self, touched: Set[Buffer], span: Span) -> None:
+    def _refuse_shadows(self, touched: Set[Buffer], span: Span) -> None:
         """Raise for an argument that is a gradient which the reverse sweep adds to, or a dual that is computed."""
         request = self.request
         there = [self.actual(buffer) for buffer in touched]
@@ -447,7 +447,7 @@ class Arguments:
             standing.launching(self.arrays, names, self.accesses.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
-        return frozenset([self.actual(b) for b in buffers if b not in self._lent]) if self._actual else buffers
+        return frozenset([self.actual(b) for b in buffers if b not in self._shadows]) if self._actual else buffers
 
     def _over_memory(self, accesses: AccessSummary) -> AccessSummary:
         return AccessSummary(*[self._set(part) for part in accesses]) if self._actual else accesses
@@ -468,7 +468,7 @@ def declared_constant(buffer: Buffer, *, tangents: bool = False) -> bool:
     return buffer.no_tangent if tangents else buffer.no_adjoint
 
 
-def lendable(buffer: Buffer, *, tangents: bool = False, directions: int = 1) -> bool:
+def may_have_temporary(buffer: Buffer, *, tangents: bool = False, directions: int = 1) -> bool:
     """Whether memory may get a temporary gradient (dual, for `tangents`): floats of a field or an ndarray of which the
     user has not said that it has none. Arrays that others manage get none: anybody may write to them at any time.
     Along several `directions` no dual is memory's own.
@@ -479,8 +479,8 @@ def lendable(buffer: Buffer, *, tangents: bool = False, directions: int = 1) -> 
     return (own is None or directions > 1) and not declared_constant(buffer, tangents=tangents)
 
 
-def lending(arguments: Arguments, active: Container[Buffer]) -> Request:
-    """The request of a launch with temporary companions for all memory without one that values which vary go through:
+def request_with_temporaries(arguments: Arguments, active: Container[Buffer]) -> Request:
+    """The request of a launch with temporary shadows for all memory without one that values which vary go through:
     what holds such values before (`active`), and what the launch leaves some in. Raises `DifferentiationError`.
     """
     specialisation, request = arguments.specialisation, arguments.request
@@ -488,18 +488,18 @@ def lending(arguments: Arguments, active: Container[Buffer]) -> Request:
 
     def may_have(buffer: Buffer) -> bool:
         tangents, directions = not request.reverses, request.directions
-        return lendable(arguments.actual(buffer), tangents=tangents, directions=directions)
+        return may_have_temporary(arguments.actual(buffer), tangents=tangents, directions=directions)
 
-    lent = frozenset([b for b in touched.loaded | touched.written if arguments.actual(b) in active])
+    temporaries = frozenset([b for b in touched.loaded | touched.written if arguments.actual(b) in active])
     if request.directions > 1:  # at once, not found out by compiling again and again
-        lent |= {b for b in touched.written if may_have(b)}
+        temporaries |= {b for b in touched.written if may_have(b)}
     while True:
-        request = request.lending(lent)
+        request = request.with_temporaries(temporaries)
         paths = specialisation.broken_paths(request)
         further = {b for b in (specialisation.original(path.buffer) for path in paths) if may_have(b)}
-        if further <= lent:
+        if further <= temporaries:
             return request
-        lent |= further
+        temporaries |= further
 
 
 def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIENT) -> Arguments:

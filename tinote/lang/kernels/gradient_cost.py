@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.buffers import Buffer, bytes_of
 from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lending
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, request_with_temporaries
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import escaped, table_as_html, table_as_text
@@ -137,7 +137,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
     """The cost of the gradient of a launch with these values, its trip counts taken from the fields as they are now."""
     specialisation = instance.specialisation
     arguments = arguments_of(instance, values)
-    request = lending(arguments, ())
+    request = request_with_temporaries(arguments, ())
     if request.temporaries:
         arguments = Arguments(specialisation, arguments.values, request)
     arguments.refuse_broken_paths()
@@ -158,7 +158,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
     shapes = [bound.shape for bound in values[:count]]
     costs = gradient_cost.costs_of(specialisation, request, values[count:], read, length)
     threads = specialisation.config.num_threads
-    temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.lent]))
+    temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.temporaries]))
     return GradientCost(instance.kernel_name, *costs[:3], threads, temporaries, *costs[3:])
 
 

@@ -81,14 +81,14 @@ class Instance:
         self.owner: weakref.ref[Any] | None = None  # the field that keeps it (`instance_table.py`)
         self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
         self.by_memory = BufferCache()  # what recorded launches with arrays of ours do to memory
-        self.taped: Any = None  # the same under a tape that lends no gradients to what it touches
+        self.taped: Any = None  # the same under a tape that gives no temporary gradients to what it touches
         self.with_temporaries: dict[Request, Any] = {}  # the same with temporary gradients
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.code(PRIMAL)
         self.needs_seed = specialisation.uses_random
         touched = specialisation.accesses()
         fields = [b for b in (*touched.loaded, *touched.written) if b.kind is BufferKind.FIELD]
-        #: the fields, and ndarrays used as such, whose memory or companions it touches
+        #: the fields, and ndarrays used as such, whose memory or shadows it touches
         self.families = families_of(fields) if specialisation.arrays else frozenset()
         signature = specialisation.signature
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)

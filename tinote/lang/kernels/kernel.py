@@ -43,7 +43,7 @@ from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
 from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.missing import HABITS
-from tinote.lang.session.state import beside, memory_of, note_launch_outside, recorder, session
+from tinote.lang.session.state import independent_recordings, memory_of, note_launch_outside, recorder, session
 from tinote.lang.shipping.references import evaluated_annotations, is_importable
 from tinote.lang.shipping.tokens import Tokenised, tokenise
 from tinote.lazy import lazy
@@ -116,7 +116,7 @@ class Kernel(Tokenised, Generic[P, R]):
         self._parameters = Parameters(self.source)
         self._arrays = ArrayBuffers()
         self._binding: Binding | None = None
-        self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
+        self._types: tuple[Any, ...] = ()  # what `_instances` were made for, besides what their keys say
         self._instances = InstanceTable()
         #: the same two of options that come back (`Session.on_cpu`)
         self._aside: tuple[tuple[Any, ...], InstanceTable] = ((), InstanceTable())
@@ -230,7 +230,7 @@ class Kernel(Tokenised, Generic[P, R]):
         # A single array that is written in place is all that a launch has to do with, unless there are fields as well.
         if arrays and (arrays > 1 or instance.families or not values[0].writable):
             key, instance = self._with_arrays(binding, key, values[:arrays], args, kwargs)
-        if seam.listener is not None and seam.listener.hears:
+        if seam.listener is not None and seam.listener.is_active:
             seam.listener.prepared(self, key, instance)
         return instance, values
 
@@ -313,7 +313,7 @@ class Kernel(Tokenised, Generic[P, R]):
             if open_recorder is not None and open_recorder.under_way is not None:
                 # A signal handler interrupts the launch that is being recorded, so that this one is not a part of it.
                 refuse_shared_memory(open_recorder.under_way, (instance, values))
-                with beside():
+                with independent_recordings():
                     return self(*args, **kwargs)
             instance.calls += 1
             if instance.notes:

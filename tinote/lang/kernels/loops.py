@@ -1,6 +1,6 @@
 """`kernel.loops()` and `kernel.tasks()`: tables of a kernel's vectorised loops and of its tasks.
 
-The explorer shows the same beside the source (its panels *Vectorisation* and *Tasks*).
+The explorer shows the same next to the source (its panels *Vectorisation* and *Tasks*).
 """
 
 from __future__ import annotations

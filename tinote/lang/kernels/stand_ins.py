@@ -21,7 +21,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.data.ndarrays import StandIn
 from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.runtime.memory import MemoryCopies
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
@@ -129,7 +129,7 @@ class StandIns:
                 continue
             now = one.field.held()
             # A step that is captured writes what is the same now, and need not be elsewhere.
-            if heard() is None and _same(now, one.field.before):
+            if active_listener() is None and _same(now, one.field.before):
                 continue
             if one.others:
                 self._refuse_names(one, self._span)

@@ -13,11 +13,11 @@ P turns U and V together. Where σᵢ = σⱼ, U and V are determined only up to
 same holds of Q, which turns them against each other, where σᵢ = -σⱼ.) What does not depend on the choice, such as
 U g(Σ) Vᵀ, has one, but as 0/0: P counts as (g(σⱼ) - g(σᵢ)) P there. So for reverse mode values that are closer than
 `_least` are moved apart by that much (`in_reverse`); then P counts as a difference quotient, right to about √ε. It is
-that of something that depends on the choice if the adjoint of the turn is not small beside the adjoints that it is the
-difference of; then the derivative is NaN. The bound is the fourth root of ε, which leaves as much room on either side.
-What it cannot know: something that depends on the choice, but not to first order at this one, counts as independent;
-where g is almost 0 beside σ g' and only mixed adjoints count (i ≠ j), the result is NaN too. A single one of repeated
-values is taken as `max` takes equal ones: its derivative is that of one branch.
+that of something that depends on the choice if the adjoint of the turn is not small compared with the adjoints that it
+is the difference of; then the derivative is NaN. The bound is the fourth root of ε, which leaves as much room on either
+side. What it cannot know: something that depends on the choice, but not to first order at this one, counts as
+independent; where g is almost 0 compared with σ g' and only mixed adjoints count (i ≠ j), the result is NaN too. A
+single one of repeated values is taken as `max` takes equal ones: its derivative is that of one branch.
 
 Forward mode cannot tell the two apart, since what cancels does so further on. There U and V vary by NaN where values
 are closer than `_least`, but for directions that do not turn them. Functions of the values alone have their derivative.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.session.state import Recorder, beside, forget_gradients, memory_of, recorder, session
+from tinote.lang.session.state import Recorder, forget_gradients, independent_recordings, memory_of, recorder, session
 from tinote.runtime.clearing import clear_memories
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, Owner, present_owner
@@ -59,9 +59,9 @@ def own_duals() -> dict[Buffer, Memory]:
     return found
 
 
-def _owned(mine: Owner, companions: Iterable[Any]) -> _Collected:
+def _owned(mine: Owner, shadows: Iterable[Any]) -> _Collected:
     found, others = dict[Buffer, Memory](), set[Owner]()
-    for one in companions:
+    for one in shadows:
         owner = owner_of(one.buffer)
         if mine.includes(owner):
             found[one.buffer] = one.memory
@@ -70,11 +70,11 @@ def _owned(mine: Owner, companions: Iterable[Any]) -> _Collected:
     return _Collected(found, others)
 
 
-def owner_of(companion: Buffer) -> Owner:
+def owner_of(shadow: Buffer) -> Owner:
     """Who has computed a gradient or dual."""
     if not session.has_owners:
         return SESSION
-    return session.owners.get(companion, SESSION).successor
+    return session.owners.get(shadow, SESSION).successor
 
 
 def is_only_owner() -> bool:
@@ -102,7 +102,7 @@ def coming_into_being() -> AbstractContextManager[object]:
     return _lock
 
 
-def claim(companions: Iterable[Buffer], *, clear: bool = False) -> dict[Buffer, Owner]:
+def claim(shadows: Iterable[Buffer], *, clear: bool = False) -> dict[Buffer, Owner]:
     """These gradients and duals belong to the present owner from now on. Gives those to whom they belonged. `clear`:
     what was another's is set to zero first.
     """
@@ -111,7 +111,7 @@ def claim(companions: Iterable[Buffer], *, clear: bool = False) -> dict[Buffer, 
         return found
     mine = present_owner()
     with _lock:
-        for buffer in companions:
+        for buffer in shadows:
             owner = session.owners.get(buffer, SESSION)
             if owner is not mine:
                 found[buffer] = owner
@@ -151,16 +151,16 @@ def clear_own_duals(interrupts: Sequence[Recorder] = ()) -> None:
             _inherit(duals)
 
 
-def _not_in_use(companions: dict[Buffer, Memory], interrupts: Iterable[Recorder]) -> dict[Buffer, Memory]:
+def _not_in_use(shadows: dict[Buffer, Memory], interrupts: Iterable[Recorder]) -> dict[Buffer, Memory]:
     for other in interrupts:
-        used = other.companions
-        companions = {one: memory for one, memory in companions.items() if one not in used}
-    return companions
+        used = other.shadows
+        shadows = {one: memory for one, memory in shadows.items() if one not in used}
+    return shadows
 
 
-def _inherit(companions: Iterable[Buffer]) -> None:
+def _inherit(shadows: Iterable[Buffer]) -> None:
     """Of these, those of owners that are over belong to the present one from now on."""
-    claim([one for one in companions if session.owners.get(one, SESSION).is_over])
+    claim([one for one in shadows if session.owners.get(one, SESSION).is_over])
 
 
 def take_all_gradients() -> None:
@@ -207,19 +207,19 @@ class Replay:
 class _Ended:
     """A recording that ended before others that are still open, which must not use what it has computed."""
 
-    __slots__ = ("beside", "companions", "owner", "span")
+    __slots__ = ("open_meanwhile", "owner", "shadows", "span")
 
-    def __init__(self, recording: Recorder, beside: Iterable[Recorder]) -> None:
+    def __init__(self, recording: Recorder, open_meanwhile: Iterable[Recorder]) -> None:
         self.owner = recording.owner
         self.span = recording.opened or NOWHERE
-        self.companions = frozenset(recording.companions)
-        self.beside = weakref.WeakSet(beside)
+        self.shadows = frozenset(recording.shadows)
+        self.open_meanwhile = weakref.WeakSet(open_meanwhile)
 
 
-#: Of all owners: recordings that are open, and those that have ended beside some of them.
+#: Of all owners: recordings that are open, and those that have ended while some of them are open.
 open_recordings: list[weakref.ref[Recorder]] = []
 _ended: list[_Ended] = []
-#: what is replayed of what was recorded before, which nobody is told of, and how many wait for that
+#: what is replayed of what was recorded before, of which no recording is notified, and how many wait for that
 _replays: list[Replay] = []
 _waiting = 0
 _lock = threading.RLock()
@@ -275,7 +275,7 @@ def interrupting(recordings: Sequence[Recorder]) -> Iterator[None]:
     """A block whose recordings interrupt these, and do not belong to the one that this context sees."""
     token = _interrupts.set(recordings)
     try:
-        with beside():
+        with independent_recordings():
             yield
     finally:
         _interrupts.reset(token)
@@ -324,14 +324,14 @@ def close_recording(recording: Recorder, *, failed: bool = False) -> None:
             _ended.append(_Ended(recording, others))
         recording.is_using = False
         for one in list(_ended):
-            one.beside.discard(recording)
-            if not one.beside:
+            one.open_meanwhile.discard(recording)
+            if not one.open_meanwhile:
                 _ended.remove(one)
         _change.notify_all()
 
 
-def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> None:
-    """An open recording is about to compute these of its `companions`, by default all. Waits for others to be through
+def use(recording: Recorder, shadows: Collection[Buffer] | None = None) -> None:
+    """An open recording is about to compute these of its `shadows`, by default all. Waits for others to be through
     with them, where they leave nothing there. Raises `DifferentiationError` where another owner's recording computes
     some of them, too, where waiting could last for ever, and where nothing has ended for `PATIENCE` seconds.
     """
@@ -339,11 +339,11 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
     holds, recording.is_using = recording.is_using, True
     if len(open_recordings) == 1 and not _ended:
         return
-    if companions is None:
-        companions = recording.companions
+    if shadows is None:
+        shadows = recording.shadows
     with _change:
         # Who waits uses nothing meanwhile, so that nobody waits for it.
-        while (met := _met(recording, companions)) is not None:
+        while (met := _met(recording, shadows)) is not None:
             recording.is_using = holds
             buffer, other, may_end = met
             others_wait = any(one.is_using for one in _all_open() if one.owner is recording.owner)
@@ -354,7 +354,7 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
 
 def refuse_same_values(recording: Recorder) -> None:
     """Raise `DifferentiationError` where an open recording of another owner has read or written what this one writes,
-    or has written what it reads. That one is told, too, when it asks.
+    or has written what it reads. That one is refused, too, when it asks.
     """
     if len(open_recordings) > 1:
         for other in _others(recording):
@@ -368,16 +368,16 @@ def refuse_same_values(recording: Recorder) -> None:
         raise both_use(recording, f"'{buffer.name}'", span, interrupts)
 
 
-def _met(recording: Recorder, companions: Collection[Buffer]) -> tuple[Buffer, Span, bool] | None:
+def _met(recording: Recorder, shadows: Collection[Buffer]) -> tuple[Buffer, Span, bool] | None:
     """What another recording computes of these, where that was opened, and whether it will be over, and leave nothing
     there: one of this thread cannot go on while this one waits.
     """
     for other in _others(recording):
-        if other.is_using and (both := set(companions).intersection(other.companions)):
+        if other.is_using and (both := set(shadows).intersection(other.shadows)):
             may_end = not other.leaves and other.thread != recording.thread
             return min(both, key=_name), other.opened or NOWHERE, may_end
     for ended in _ended if recording.leaves else ():
-        if recording in ended.beside and (both := ended.companions.intersection(companions)):
+        if recording in ended.open_meanwhile and (both := ended.shadows.intersection(shadows)):
             return min(both, key=_name), ended.span, False
     return None
 

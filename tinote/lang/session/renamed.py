@@ -31,7 +31,7 @@ def also_called(*, deprecated: bool = False, **names: str) -> Callable[[Callable
                     problem = f"{function.__name__} got both {name}= and {other}=, which are one parameter"
                     raise KernelArgumentError(problem, caller(), hint=f"leave {other}= out")
                 if deprecated:
-                    warn_of_old_name(f"{other}= of {function.__name__}", f"{name}=", stacklevel=3)
+                    warn_of_old_name(f"{other}= of {function.__name__}", f"{name}=", stacklevel=2)
                 kwargs[name] = kwargs.pop(other)
             return function(*args, **kwargs)
 

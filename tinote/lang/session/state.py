@@ -23,7 +23,7 @@ from tinote.lazy import lazy
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import Owner
 from tinote.runtime.pool import MOST_IDLE, pool
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import NOWHERE, Span, caller, span_at
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ class Recorder:
     trace: Any = None
     #: what `kernel.grad` runs meanwhile; None: it is refused
     gradients: Request | None = GRADIENT
-    #: whether it differentiates nothing that runs now, so that others may record and differentiate meanwhile (`beside`)
+    #: whether it differentiates nothing that runs now, so that others may record and differentiate meanwhile
+    #: (`independent_recordings`)
     lets_record = False
     #: whether functions with a custom gradient can run
     takes_custom = True
@@ -102,7 +103,7 @@ class Recorder:
     thread = 0
     reference: weakref.ref[Recorder] | None = None
     #: the gradients and duals that it computes, whether it does so now, and whether they are results, to be read later
-    companions: Set[Buffer] = frozenset()
+    shadows: Set[Buffer] = frozenset()
     is_using = False
     leaves = False
     #: those of the same thread that it interrupts, if a signal handler has opened it while they compute derivatives
@@ -113,7 +114,7 @@ class Recorder:
     has_ended = False
     #: the launch that is being recorded now: one that interrupts it is not a part of this
     under_way: tuple[Any, tuple[Any, ...]] | None = None
-    #: the launch that others were told of last
+    #: the launch that others were notified of last
     announced: tuple[Any, tuple[Any, ...]] | None = None
 
     def opened_notes(self) -> list[Note]:
@@ -147,7 +148,7 @@ class Recorder:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
 
     def preparing_gradient(self) -> bool:
-        """The gradient of a kernel is about to be launched directly. Gives whether fields have got companions, so that
+        """The gradient of a kernel is about to be launched directly. Gives whether fields have got shadows, so that
         its arguments are to be looked at again.
         """
         return False
@@ -183,10 +184,10 @@ class Recorder:
     def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
         """A derivative has made an array, which is another one when it runs again; `of`: with the tangents of this."""
 
-    def overwriting_beside(self, buffer: Buffer) -> None:
+    def overwriting_independently(self, buffer: Buffer) -> None:
         """What others record and differentiate meanwhile is about to write to a field."""
 
-    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+    def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         """What others have recorded and differentiated meanwhile has read and written these fields and arrays."""
 
     def computing(self, computation: Any) -> None:
@@ -247,7 +248,7 @@ class OutsideWatcher(Protocol):
 
     def replaying_outside(self, memories: Iterable[Memory]) -> bool:
         """What a captured step does to this memory is about to be done there again, by one native call. Gives whether
-        it may: launch by launch it would be told.
+        it may: launch by launch it would be notified.
         """
         ...
 
@@ -382,7 +383,7 @@ class Session:
         """
         count = self.launches = self.launches + 1  # of each thread another one
         found = (self.config.random_seed * SEED_STEP + count) & 0xFFFFFFFFFFFFFFFF
-        listener = heard()
+        listener = active_listener()
         return found if listener is None else listener.seed(found)
 
 
@@ -460,7 +461,7 @@ def may_replay(memories: Iterable[Memory], *knowing: OutsideWatcher) -> bool:
 
 
 @contextmanager
-def beside() -> Iterator[None]:
+def independent_recordings() -> Iterator[None]:
     """A block that the recorder of this context does not see; to it, recordings of the block are those of another
     context.
     """

@@ -301,7 +301,7 @@ def _blocks(fields: list[Any]) -> list[Any]:
     while waiting:
         field = waiting.pop()
         found[id(field.memory.whole)] = field.memory.whole
-        waiting += [one for one in field._companions.values() if one.is_placed]
+        waiting += [one for one in field._shadows.values() if one.is_placed]
     return list(found.values())
 
 

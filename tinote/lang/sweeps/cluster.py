@@ -76,7 +76,7 @@ class Cluster:
         suspects: deque[tuple[int, Call]] = deque()
         for number, call, found in self._completed(iter(calls), None):
             if isinstance(found, killed):
-                suspects.append((number, call))  # or something else did that ran beside it
+                suspects.append((number, call))  # or something else did that ran at the same time
             else:
                 yield number, _outcome(found)
         for number, _, found in self._completed(iter(suspects), 1):

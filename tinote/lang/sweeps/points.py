@@ -65,8 +65,8 @@ def _rows(over: Any, zipped: bool) -> Any:
             return rows, tuple(values), tuple([len(given) for given in values.values()]), labels
         lengths = {name: len(given) for name, given in values.items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
-            raise SweepError(f"with zip=True all parameters need the same number of values: {told}", caller())
+            counts = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+            raise SweepError(f"with zip=True all parameters need the same number of values: {counts}", caller())
         rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     elif isinstance(over, Iterable) and not isinstance(over, str | bytes):
         rows = [_row(given) for given in over]

@@ -38,7 +38,7 @@ class _Process:
         self.connection, other = Pipe()
         self._payload = payload
         self.calls: deque[int] = deque()
-        # What is installed beside this package is found by the same path; modules of the user's, too.
+        # What is installed next to this package is found by the same path; modules of the user's, too.
         path = [str(Path(entry or os.getcwd()).absolute()) for entry in sys.path]
         with other:
             command = [sys.executable, "-c", _BEGIN, str(other.fileno()), json.dumps(path)]

@@ -150,7 +150,7 @@ class SweepStore:
         self._ended = threading.Event()
         self._writer = threading.Thread(target=self._write, daemon=True)
         self._failed: Exception | None = None
-        former = self._beside("before")
+        former = self._sibling("before")
         if former.exists() and not self._path.exists():  # it was being laid out anew when everything ended
             former.rename(self._path)
         if (self._path / "zarr.json").exists():
@@ -162,12 +162,12 @@ class SweepStore:
         else:
             self._lay_out_anew()
 
-    def _beside(self, what: str) -> Path:
+    def _sibling(self, what: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{what}")
 
     def _lay_out_anew(self) -> None:
         """The store, for what the table has now. It is complete before it takes the place of the former."""
-        new, former = self._beside("new"), self._beside("before")
+        new, former = self._sibling("new"), self._sibling("before")
         for folder in (new, former):
             shutil.rmtree(folder, ignore_errors=True)
         self._lay_out(new)

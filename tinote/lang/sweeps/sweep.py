@@ -161,8 +161,8 @@ def sweep(
                 raise SweepInterrupt(message, table.dataset(attributes)) from None
     if table.errors:
         number, (message, _) = next(iter(table.errors.items()))
-        told = message.strip().splitlines()[-1]
-        first = f"the first one with {points.rows[number]}: {told}"
+        reason = message.strip().splitlines()[-1]
+        first = f"the first one with {points.rows[number]}: {reason}"
         text = f"{len(table.errors)} of {len(points.rows)} points have failed, {first}"
         warnings.warn(text, UserWarning, stacklevel=2)
     return table.dataset(attributes)

@@ -97,7 +97,7 @@ int32_t tn_fail(struct block *block, int32_t code, int32_t site, int32_t count, 
     return code;
 }
 
-// What ends the launch from outside has no site of its own: the first loop that hears of it is where the kernel was.
+// What ends the launch from outside has no site of its own: the first loop that notices it is where the kernel was.
 NOT_INLINED static int32_t leave(struct block *block, int32_t status, int32_t site) {
     replace(&block->site, NO_SITE, site);
     return status;
@@ -106,7 +106,7 @@ NOT_INLINED static int32_t leave(struct block *block, int32_t status, int32_t si
 int32_t tn_poll(struct block *block, int32_t site) {
     int32_t status = atomic_load_explicit(&block->stop, memory_order_relaxed);
     struct header *header = header_of(block);
-    if (status == 0 && header->lane != NULL) status = stop_of_world(header->lane);
+    if (status == 0 && header->lane != NULL) status = stop_of_member(header->lane);
     if (status == 0) {
         // The launching thread may run pieces of any number.
         if (this_thread() != header->thread || --header->left >= 0) return STATUS_OK;

@@ -86,8 +86,8 @@ NUMBER(REPLAY_REALS, REPLAY_REALS) // arithmetic, register, two operands
 NUMBER(REPLAY_INTEGERS, REPLAY_INTEGERS) // arithmetic, register, two operands
 NUMBER(REPLAY_BRANCH, REPLAY_BRANCH) // register, word to go on at if it is zero
 NUMBER(REPLAY_CONVERT, REPLAY_CONVERT) // type, to, type, from, rank, (extent, stride of each)…
-NUMBER(REPLAY_TAKE, REPLAY_TAKE) // bytes, to, where it is said from where, bytes from one world to the next
-NUMBER(REPLAY_GIVE, REPLAY_GIVE) // bytes, from, where it is said to where, bytes from one world to the next
+NUMBER(REPLAY_TAKE, REPLAY_TAKE) // bytes, to, where it is said from where, bytes from one member to the next
+NUMBER(REPLAY_GIVE, REPLAY_GIVE) // bytes, from, where it is said to where, bytes from one member to the next
 NUMBER(REPLAY_MOVES, REPLAY_MOVES) // how many, (to, from)…
 NUMBER(REPLAY_ADD_REALS, REPLAY_ADD_REALS) // a + b: register, two operands, as the following
 NUMBER(REPLAY_SUBTRACT_REALS, REPLAY_SUBTRACT_REALS) // a - b
@@ -98,7 +98,7 @@ NUMBER(REPLAY_SCALE_REALS, REPLAY_SCALE_REALS) // a * b, b where that is 0
 NUMBER(LANE_BYTES, sizeof(struct lane)) // of each
 NUMBER(LANE_CODE, offsetof(struct lane, code)) // ptr, the instructions
 NUMBER(LANE_REGISTERS, offsetof(struct lane, registers)) // ptr
-NUMBER(LANE_WORLD, offsetof(struct lane, world)) // i64, the number of the world that runs
+NUMBER(LANE_MEMBER, offsetof(struct lane, member)) // i64, the number of the member that runs
 NUMBER(LANE_STATUS, offsetof(struct lane, status)) // i32, what its first fault was
 NUMBER(LANE_SITE, offsetof(struct lane, site)) // i32, the word at which the instruction begins that failed
 

@@ -100,7 +100,7 @@ struct header {
     int32_t python_error;  // a Python exception is set and belongs to the launch's caller
     _Atomic uint64_t committed; // bytes of arena chunks held
     int64_t tick_interval; // ns
-    IN_WORD struct lane *lane;     // the world that the launch is part of, or null
+    IN_WORD struct lane *lane;     // the member that the launch is part of, or null
     alignas(CACHE_LINE) char end[];
 };
 
@@ -108,12 +108,12 @@ static inline struct header *header_of(struct block *block) {
     return (struct header *)block - 1;
 }
 
-// One thread's share of a batch (`replay.c`): a program over memory of its own, which it runs for one world at a time.
+// One thread's share of a batch (`replay.c`): a program over memory of its own, which it runs for one member at a time.
 struct lane {
     IN_WORD const int64_t *code;
     IN_WORD union number *registers;
     IN_WORD struct block *block; // the batch; null: the program runs by itself
-    int64_t world;       // the number of the one that runs
+    int64_t member;       // the number of the one that runs
     int64_t end;         // the number of the end that was reached
     int32_t status;      // what its first fault was
     int32_t site;        // the word at which the instruction begins that failed

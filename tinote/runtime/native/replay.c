@@ -2,7 +2,7 @@
 //
 //   tn_replay(block) -> status
 //       slot 0: where the instructions are; slot 1: where the registers are; slot 2 becomes the number of the end that
-//       was reached. What fails is told with the word at which its instruction begins as the site.
+//       was reached. What fails is reported with the word at which its instruction begins as the site.
 //
 // An instruction is an operation and its operands, a word each; addresses are absolute. Registers hold f64 or i64. Each
 // kernel of the list has a launch block of its own, which the list fills in; to its generated code a launch from here is
@@ -29,10 +29,10 @@ static int32_t launch_within(struct block *outer, struct block *block, struct la
     bool has_python = true;
 #else
     if (lane->block != NULL) {
-        int32_t status = stop_of_world(lane);
+        int32_t status = stop_of_member(lane);
         if (status != OK) return status;
     }
-    // Of several threads that run worlds, the one that launched them all has Python's state.
+    // Of several threads that run members, the one that launched them all has Python's state.
     bool has_python = this_thread() == around->thread;
 #endif
     begin_launch(block, around->thread, outer->flags);
@@ -306,13 +306,13 @@ static int32_t run_lane(struct block *block, struct lane *lane) {
             convert(at[1], ADDRESS(at[2]), at[3], ADDRESS(at[4]), at[5], at + 6);
             next = at + 6 + 3 * at[5];
             break;
-        case REPLAY_TAKE: // bytes, to, where it is said from where, bytes from one world to the next
-            memcpy(ADDRESS(at[2]), (const char *)ADDRESS(*(const int64_t *)ADDRESS(at[3])) + lane->world * at[4],
+        case REPLAY_TAKE: // bytes, to, where it is said from where, bytes from one member to the next
+            memcpy(ADDRESS(at[2]), (const char *)ADDRESS(*(const int64_t *)ADDRESS(at[3])) + lane->member * at[4],
                    (size_t)at[1]);
             next = at + 5;
             break;
-        case REPLAY_GIVE: // bytes, from, where it is said to where, bytes from one world to the next
-            memcpy((char *)ADDRESS(*(const int64_t *)ADDRESS(at[3])) + lane->world * at[4], ADDRESS(at[2]),
+        case REPLAY_GIVE: // bytes, from, where it is said to where, bytes from one member to the next
+            memcpy((char *)ADDRESS(*(const int64_t *)ADDRESS(at[3])) + lane->member * at[4], ADDRESS(at[2]),
                    (size_t)at[1]);
             next = at + 5;
             break;

@@ -24,4 +24,4 @@
 
 #include "replay.c"
 
-#include "worlds.c"
+#include "batch.c"

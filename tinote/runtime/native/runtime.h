@@ -46,8 +46,8 @@ void tn_arena_free(struct block *block);
 // --- replay.c
 int32_t tn_replay(struct block *block);
 
-// --- worlds.c
-int32_t tn_replay_worlds(struct block *block);
+// --- batch.c
+int32_t tn_replay_batch(struct block *block);
 
 #ifndef __wasm__
 
@@ -56,7 +56,7 @@ static void pause_core(void);
 static int32_t poll_clock(struct block *block);
 static void run_piece(struct job *job, int32_t index);
 static void reset_arenas(struct block *block);
-static int32_t stop_of_world(const struct lane *lane);
+static int32_t stop_of_member(const struct lane *lane);
 #endif
 
 #define TICK_NS INT64_C(20000000)

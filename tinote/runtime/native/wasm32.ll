@@ -411,7 +411,7 @@ entry:
   %conv3 = trunc i64 %2 to i32
   %3 = inttoptr i32 %conv3 to ptr
   store ptr %3, ptr %registers, align 8
-  %world54.i = getelementptr inbounds nuw i8, ptr %lane, i32 24
+  %member54.i = getelementptr inbounds nuw i8, ptr %lane, i32 24
   %flags.i.i = getelementptr inbounds nuw i8, ptr %block, i32 60
   %block2.i.i = getelementptr inbounds nuw i8, ptr %lane, i32 16
   %thread_state.i.i = getelementptr inbounds i8, ptr %block, i32 -120
@@ -586,7 +586,7 @@ sw.bb37.i:
   %41 = load i64, ptr %40, align 8
   %conv42.i = trunc i64 %41 to i32
   %42 = inttoptr i32 %conv42.i to ptr
-  %43 = load i64, ptr %world54.i, align 8
+  %43 = load i64, ptr %member54.i, align 8
   %arrayidx43.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
   %44 = load i64, ptr %arrayidx43.i, align 8
   %mul44.i = mul nsw i64 %44, %43
@@ -607,7 +607,7 @@ sw.bb50.i:
   %48 = load i64, ptr %47, align 8
   %conv53.i = trunc i64 %48 to i32
   %49 = inttoptr i32 %conv53.i to ptr
-  %50 = load i64, ptr %world54.i, align 8
+  %50 = load i64, ptr %member54.i, align 8
   %arrayidx55.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
   %51 = load i64, ptr %arrayidx55.i, align 8
   %mul56.i = mul nsw i64 %51, %50

@@ -220,8 +220,8 @@ if.then:
   br i1 %cmp.not.i, label %if.end, label %cond.false
 
 if.end:
-  %world.i = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %4 = load i64, ptr %world.i, align 8
+  %member.i = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %4 = load i64, ptr %member.i, align 8
   %arrayidx.i.i = getelementptr inbounds nuw i8, ptr %2, i64 144
   %5 = load atomic i64, ptr %arrayidx.i.i monotonic, align 8
   %cmp3.i.not = icmp sgt i64 %4, %5
@@ -1277,7 +1277,7 @@ entry:
   %0 = load ptr, ptr %lane, align 8
   %registers1 = getelementptr inbounds nuw i8, ptr %lane, i64 8
   %1 = load ptr, ptr %registers1, align 8
-  %world41 = getelementptr inbounds nuw i8, ptr %lane, i64 24
+  %member41 = getelementptr inbounds nuw i8, ptr %lane, i64 24
   %sub.ptr.rhs.cast = ptrtoint ptr %0 to i64
   %stop.i = getelementptr inbounds nuw i8, ptr %block, i64 56
   %lane.i = getelementptr inbounds i8, ptr %block, i64 -56
@@ -1352,8 +1352,8 @@ if.then.i:
   br i1 %cmp.not.i.i, label %if.end.i, label %tn_poll.exit
 
 if.end.i:
-  %world.i.i = getelementptr inbounds nuw i8, ptr %6, i64 24
-  %9 = load i64, ptr %world.i.i, align 8
+  %member.i.i = getelementptr inbounds nuw i8, ptr %6, i64 24
+  %9 = load i64, ptr %member.i.i, align 8
   %arrayidx.i.i.i = getelementptr inbounds nuw i8, ptr %7, i64 144
   %10 = load atomic i64, ptr %arrayidx.i.i.i monotonic, align 8
   %cmp3.i.not.i = icmp sgt i64 %9, %10
@@ -1395,10 +1395,10 @@ if.then.i343:
   %stop.i.i344 = getelementptr inbounds nuw i8, ptr %15, i64 56
   %16 = load atomic i32, ptr %stop.i.i344 monotonic, align 8
   %cmp.not.i.i345 = icmp eq i32 %16, 0
-  br i1 %cmp.not.i.i345, label %stop_of_world.exit.i, label %if.end
+  br i1 %cmp.not.i.i345, label %stop_of_member.exit.i, label %if.end
 
-stop_of_world.exit.i:
-  %17 = load i64, ptr %world41, align 8
+stop_of_member.exit.i:
+  %17 = load i64, ptr %member41, align 8
   %arrayidx.i.i.i347 = getelementptr inbounds nuw i8, ptr %15, i64 144
   %18 = load atomic i64, ptr %arrayidx.i.i.i347 monotonic, align 8
   %cmp3.i.not.i348 = icmp sgt i64 %17, %18
@@ -1497,7 +1497,7 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i343 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_member.exit.i ], [ %16, %if.then.i343 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
@@ -1558,7 +1558,7 @@ sw.bb31:
   %53 = inttoptr i64 %52 to ptr
   %54 = load i64, ptr %53, align 8
   %55 = inttoptr i64 %54 to ptr
-  %56 = load i64, ptr %world41, align 8
+  %56 = load i64, ptr %member41, align 8
   %arrayidx34 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   %57 = load i64, ptr %arrayidx34, align 8
   %mul35 = mul nsw i64 %57, %56
@@ -1575,7 +1575,7 @@ sw.bb39:
   %60 = inttoptr i64 %59 to ptr
   %61 = load i64, ptr %60, align 8
   %62 = inttoptr i64 %61 to ptr
-  %63 = load i64, ptr %world41, align 8
+  %63 = load i64, ptr %member41, align 8
   %arrayidx42 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   %64 = load i64, ptr %arrayidx42, align 8
   %mul43 = mul nsw i64 %64, %63
@@ -2350,7 +2350,7 @@ cleanup199:
   ret i32 %retval.1.ph
 }
 
-define i32 @tn_replay_worlds(ptr noundef %block) local_unnamed_addr nounwind {
+define i32 @tn_replay_batch(ptr noundef %block) local_unnamed_addr nounwind {
 entry:
   %slots = getelementptr inbounds nuw i8, ptr %block, i64 128
   %arrayidx = getelementptr inbounds nuw i8, ptr %block, i64 136
@@ -2367,7 +2367,7 @@ for.cond.cleanup:
   store atomic i64 %0, ptr %arrayidx.i seq_cst, align 8
   %arrayidx11 = getelementptr inbounds nuw i8, ptr %block, i64 152
   %4 = load i64, ptr %arrayidx11, align 8
-  %call.i = tail call fastcc i32 @parallel_for(ptr noundef nonnull %block, ptr noundef nonnull @run_worlds, i64 noundef 0, i64 noundef %0, i64 noundef %4, i1 noundef zeroext true)
+  %call.i = tail call fastcc i32 @parallel_for(ptr noundef nonnull %block, ptr noundef nonnull @run_members, i64 noundef 0, i64 noundef %0, i64 noundef %4, i1 noundef zeroext true)
   %5 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
   %cmp16 = icmp eq i32 %call.i, 0
   br i1 %cmp16, label %land.rhs.lr.ph, label %cleanup
@@ -2403,8 +2403,8 @@ for.body20:
   br i1 %cmp24.not, label %for.inc35, label %land.lhs.true
 
 land.lhs.true:
-  %world = getelementptr inbounds nuw i8, ptr %arrayidx22, i64 24
-  %10 = load i64, ptr %world, align 8
+  %member = getelementptr inbounds nuw i8, ptr %arrayidx22, i64 24
+  %10 = load i64, ptr %member, align 8
   %cmp27 = icmp eq i64 %10, %5
   br i1 %cmp27, label %if.then, label %for.inc35
 
@@ -2432,7 +2432,7 @@ cleanup:
   ret i32 %15
 }
 
-define internal range(i32 0, 8) i32 @run_worlds(ptr noundef captures(none) %block, i64 noundef %low, i64 noundef %high, i32 noundef %tid) nounwind {
+define internal range(i32 0, 8) i32 @run_members(ptr noundef captures(none) %block, i64 noundef %low, i64 noundef %high, i32 noundef %tid) nounwind {
 entry:
   %slots = getelementptr inbounds nuw i8, ptr %block, i64 128
   %0 = load i64, ptr %slots, align 8
@@ -2444,25 +2444,25 @@ entry:
   br i1 %cmp49, label %land.rhs.lr.ph, label %cleanup15
 
 land.rhs.lr.ph:
-  %world2 = getelementptr inbounds nuw i8, ptr %add.ptr, i64 24
+  %member2 = getelementptr inbounds nuw i8, ptr %add.ptr, i64 24
   %status10 = getelementptr inbounds nuw i8, ptr %add.ptr, i64 40
   br label %land.rhs
 
 land.rhs:
-  %world.050 = phi i64 [ %low, %land.rhs.lr.ph ], [ %inc, %for.inc ]
+  %member.050 = phi i64 [ %low, %land.rhs.lr.ph ], [ %inc, %for.inc ]
   %2 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
-  %cmp1 = icmp slt i64 %world.050, %2
+  %cmp1 = icmp slt i64 %member.050, %2
   br i1 %cmp1, label %for.body, label %cleanup15
 
 for.body:
-  store i64 %world.050, ptr %world2, align 8
+  store i64 %member.050, ptr %member2, align 8
   %call3 = tail call fastcc i32 @run_lane(ptr noundef nonnull %block, ptr noundef %add.ptr)
   %cmp4 = icmp eq i32 %call3, 0
   br i1 %cmp4, label %for.inc, label %if.end
 
 if.end:
   %3 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
-  %cmp7 = icmp sgt i64 %world.050, %3
+  %cmp7 = icmp sgt i64 %member.050, %3
   br i1 %cmp7, label %cleanup15, label %if.end9
 
 if.end9:
@@ -2478,17 +2478,17 @@ if.end14:
 
 while.cond.i:
   %known.0.i = phi i64 [ %4, %if.end14 ], [ %7, %land.rhs.i ]
-  %cmp.i = icmp slt i64 %world.050, %known.0.i
+  %cmp.i = icmp slt i64 %member.050, %known.0.i
   br i1 %cmp.i, label %land.rhs.i, label %for.inc
 
 land.rhs.i:
-  %5 = cmpxchg weak ptr %arrayidx.i, i64 %known.0.i, i64 %world.050 seq_cst seq_cst, align 8
+  %5 = cmpxchg weak ptr %arrayidx.i, i64 %known.0.i, i64 %member.050 seq_cst seq_cst, align 8
   %6 = extractvalue { i64, i1 } %5, 1
   %7 = extractvalue { i64, i1 } %5, 0
   br i1 %6, label %for.inc, label %while.cond.i
 
 for.inc:
-  %inc = add nsw i64 %world.050, 1
+  %inc = add nsw i64 %member.050, 1
   %exitcond.not = icmp eq i64 %inc, %high
   br i1 %exitcond.not, label %cleanup15, label %land.rhs
 

@@ -117,9 +117,9 @@ def _round_line(stroke: np.ndarray) -> str:
 def _trapezoid(stroke: np.ndarray) -> str:
     begin, end, halves = stroke[:2], stroke[2:4], stroke[4:, None]
     along = end - begin
-    beside = np.array([-along[1], along[0]]) / max(float(np.hypot(*along)), 1e-9)
+    normal = np.array([-along[1], along[0]]) / max(float(np.hypot(*along)), 1e-9)
     return _polygon(
-        np.concatenate([begin + [[1], [-1]] * halves[:1] * beside, end + [[-1], [1]] * halves[1:] * beside])
+        np.concatenate([begin + [[1], [-1]] * halves[:1] * normal, end + [[-1], [1]] * halves[1:] * normal])
     )
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tinote.compiler.inspect.kinds import StageKind
 from tinote.compiler.inspect.stages import StageLine
 
-#: Cells of the table of a stretch between two anchors; a longer stretch is left unaligned.
+#: Cells of the table of a section between two anchors; a longer section is left unaligned.
 _MOST_CELLS = 250_000
 #: A shorter line that stands elsewhere, such as a bracket, has not moved.
 _SHORTEST_MOVED = 6

@@ -47,7 +47,7 @@ def draw_explorer(
     fresh: Sequence[int] = (),
 ) -> bytes:
     """A PNG file, `width` points wide at two pixels per point. `stages` may be the text of an error. `changes`: the
-    stage that is shown first beside that of the previous run, if there was one; `fresh`: the rows of the source that
+    stage that is shown first next to that of the previous run, if there was one; `fresh`: the rows of the source that
     this did not have.
     """
     if isinstance(stages, str):

@@ -50,7 +50,7 @@ class Previous:
         texts = [(text, n) for text in self._now.sources for n in range(len(text.lines))]
         return [row for row, (text, n) in enumerate(texts) if (text.file, text.first_line + n) not in stay]
 
-    def beside(self, number: int) -> tuple[Stage, list[StageLine]]:
+    def counterpart(self, number: int) -> tuple[Stage, list[StageLine]]:
         """The stage that is shown next to a present one, and its lines. Raises `TinoteError` where there is none."""
         now, stage = self._now.stages[number], self._stages.stages[self._partners[number]]
         if stage.kind is not now.kind:
@@ -59,8 +59,8 @@ class Previous:
         return stage, named_alike(lines, now.lines, stage.kind)
 
     def changes(self, number: int) -> list[Change]:
-        """A present stage with what has gone from it, line by line. Raises as `beside` does."""
-        _, earlier = self.beside(number)
+        """A present stage with what has gone from it, line by line. Raises as `counterpart` does."""
+        _, earlier = self.counterpart(number)
         stage = self._now.stages[number]
         found: list[Change] = []
         for same, rows in groupby(align(earlier, stage.lines, stage.kind), lambda row: row.mark is Mark.SAME):

@@ -92,8 +92,8 @@ def observed_values(
         adjoint = ", ".join("—" if value is None else _number(value) for value in own)
         rows.append({"line": number, "cells": cells, "adjoint": adjoint, "tone": "bad" if bad else ""})
     limits = [[iterations.start, iterations.stop] for iterations in found.ranges]
-    told = {"adjoints": adjoints is not None, "missing": missing}
-    return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **told}
+    about = {"adjoints": adjoints is not None, "missing": missing}
+    return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **about}
 
 
 def has_scalar_results(fn: Function) -> bool:

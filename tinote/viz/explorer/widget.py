@@ -24,6 +24,7 @@ from tinote.compiler.inspect.explanations import explanation
 from tinote.compiler.inspect.glossary import GLOSSARY
 from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
+from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
 from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
@@ -59,14 +60,14 @@ class ExplorerView(NamedTuple):
     """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
     located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
     anything. `previous`: the same of the kernel as it was before it changed last, if that is known, or of the one that
-    `beside` names.
+    `compare_with` names.
     """
 
     title: str
     make: Callable[[], Stages]
     specialisation: Specialisation | None = None
     previous: Callable[[], Stages] | None = None
-    beside: str = ""
+    compared: str = ""
 
 
 class Explorer(anywidget.AnyWidget):
@@ -264,7 +265,7 @@ class Explored:
             "inserted": self._inserted.get(view),
             "seeded": stages.differentiated is not None and has_scalar_results(stages.differentiated),
             "previous": self._views[view].previous is not None,
-            "beside": self._views[view].beside,
+            "compared": self._views[view].compared,
             "parameters": parameters_of(specialisation)
             if (specialisation := self._views[view].specialisation)
             else None,
@@ -311,7 +312,7 @@ class Explored:
         if isinstance(earlier, str):
             return {**asked, "problem": earlier}
         try:
-            found, lines = earlier.beside(stage)
+            found, lines = earlier.counterpart(stage)
             shown = lines_in_columns(lines, Rows(stages.sources))
             return {**asked, **_facts(found), **shown, "fresh": earlier.fresh}
         except Exception as error:
@@ -385,18 +386,18 @@ class Explored:
     def text(self) -> str:
         """What the view shown first is, and what has changed in it since the previous run, if there was one."""
         changes, _ = self._since_previous
-        if beside := self._views[self._start].beside:
-            return f"<IR explorer of {self._name} next to {beside}>"
+        if compared := self._views[self._start].compared:
+            return f"<IR explorer of {self._name} next to {compared}>"
         return f"<IR explorer of {self._name}{'' if changes is None else f', {tally(changes)}'}>"
 
     @cached_property
     def _since_previous(self) -> tuple[list[Change] | None, list[int]]:
         """What has changed in the stage shown first, and which rows of the source are new; None where that cannot be
-        told.
+        determined.
         """
         stages = self._stages(self._start)
         view = self._views[self._start]
-        if isinstance(stages, str) or view.previous is None or view.beside:
+        if isinstance(stages, str) or view.previous is None or view.compared:
             return None, []
         earlier = self._earlier(self._start)
         try:
@@ -437,12 +438,13 @@ def _source(text: KernelSource) -> dict[str, Any]:
 
 
 _LEFT: dict[tuple[str, str, str, bool], dict[str, str]] = {}
-"""How the explorers of this session were left, by cell, kernel, what stood beside it, and whether they opened on the
-gradient.
+"""How the explorers of this session were left, by cell, kernel, what was compared with it, and whether they opened on
+the gradient.
 """
 
 
-def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: str | None = None) -> Explorer:
+@also_called(deprecated=True, beside="compare_with")
+def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, state: str | None = None) -> Explorer:
     """Show each stage of a kernel's compilation, from Python to machine code.
 
     Parameters
@@ -453,7 +455,7 @@ def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: s
         different before, because its cell or something that it uses was, can be compared with that.
     gradient : bool, default False
         Open with the gradient.
-    beside : Kernel, optional
+    compare_with : Kernel, optional
         Another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them): each stage is
         shown next to the corresponding one. Lines are matched by what they compute and by equal lines of source.
     state : str, optional
@@ -479,8 +481,8 @@ def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: s
     """
     specialisation = _specialisation(kernel)
     name = specialisation.source.name
-    if beside is not None:
-        earlier = _specialisation(beside)
+    if compare_with is not None:
+        earlier = _specialisation(compare_with)
         other = earlier.source.name if earlier.source.name != name else "the other specialisation"
     else:
         earlier, other = None if isinstance(kernel, Specialisation) else kernel.earlier(), ""
@@ -495,7 +497,9 @@ def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: s
     key = (cell_id(), name, other, gradient)
     usual = {"left": "previous"} if other else {}
     shown = _LEFT.get(key, usual) if state is None else dict(parse_qsl(state.rpartition("#")[2]))
-    given = _as_code(kernel, specialisation) + (f", beside={_as_code(beside, earlier)}" if other and earlier else "")
+    given = _as_code(kernel, specialisation) + (
+        f", compare_with={_as_code(compare_with, earlier)}" if other and earlier else ""
+    )
     explorer = Explorer(name, views, 1 if gradient else 0, shown, given)
     explorer.observe(lambda change: _LEFT.update({key: change["new"]}), "state")
     return explorer

@@ -23,7 +23,7 @@ _LENGTHS = 12
 MOST_ROWS = 400
 """Places that the pointer and the keys stop at."""
 
-_OTHERS = len(COLORS) - 1  # the colour of what is not told apart, grey
+_OTHERS = len(COLORS) - 1  # the colour of what is not distinguished, grey
 
 Chart = dict[str, Any]
 
@@ -281,9 +281,9 @@ def _thinned(at: Sequence[int], values: Sequence[float]) -> list[tuple[int, floa
     size = math.ceil(2 * len(pairs) / MOST_POINTS)
     kept: list[tuple[int, float]] = []
     for begin in range(0, len(pairs), size):
-        stretch = pairs[begin : begin + size]
-        bad = [pair for pair in stretch if not math.isfinite(pair[1])]
-        ends = {min(stretch, key=lambda pair: pair[1]), max(stretch, key=lambda pair: pair[1]), *bad[:1]}
+        part = pairs[begin : begin + size]
+        bad = [pair for pair in part if not math.isfinite(pair[1])]
+        ends = {min(part, key=lambda pair: pair[1]), max(part, key=lambda pair: pair[1]), *bad[:1]}
         kept += sorted(ends, key=lambda pair: pair[0])
     return kept
 
@@ -296,7 +296,7 @@ def _spread(numbers: Iterable[int]) -> list[int]:
 
 
 def _bins(launches: Sequence[SweptLaunch]) -> list[Sequence[SweptLaunch]]:
-    """Launches in stretches of one length, of a few lengths the one whose stretches are most alike: a stretch that cuts
+    """Launches in parts of one length, of a few lengths the one whose parts are most alike: a part that cuts
     the steps of a simulation now here and now there makes a pattern of its own.
     """
     least = math.ceil(len(launches) / MOST_BARS) or 1

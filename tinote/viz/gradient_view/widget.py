@@ -1,8 +1,8 @@
 """`ti.viz.gradients(tape)`: the gradients of a recorded program at a glance.
 
 The norms of the adjoints over the launches, where the time of the reverse sweep goes, what the tape keeps, and, where a
-program is given, the derivative beside differences over growing horizons. What is shown is `ti.ad.sweep_report` and
-`ti.ad.gradient_horizons`; the view asks the kernel for nothing.
+program is given, the derivative compared with differences over growing horizons. What is shown is `ti.ad.sweep_report`
+and `ti.ad.gradient_horizons`; the view asks the kernel for nothing.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ CONTRAST = 0.6
 
 
 class GridMarks:
-    """Contours and arrows of a view of a field: see `Image` for what the arguments mean. `looks` is what a page is told
+    """Contours and arrows of a view of a field: see `Image` for what the arguments mean. `looks` is what a page gets
     once.
     """
 

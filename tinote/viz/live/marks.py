@@ -205,7 +205,7 @@ def read_inks(found: dict[str, np.ndarray], scale: ColorScale) -> tuple[dict[str
 
 class Marks:
     """Edges, arrows and trails of a view of particles: see `Particles` for what the arguments mean. `looks` is what a
-    page is told once.
+    page gets them once.
     """
 
     def __init__(

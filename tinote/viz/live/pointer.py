@@ -80,7 +80,7 @@ class PointerQueue:
         with self._lock:
             messages = list(self._messages)
             self._messages.clear()
-        told: list[Pointer] = []
+        events: list[Pointer] = []
         for phase, across, up in messages:
             if self._held is None and phase != "press":
                 continue  # Pressed outside of the stage.
@@ -90,9 +90,9 @@ class PointerQueue:
                 element = self._held.element
             movement = tuple(now - was for now, was in zip(position, before, strict=True))
             pointer = Pointer(position, movement, element, phase != "release")
-            told.append(pointer)
+            events.append(pointer)
             self._held = pointer if pointer.pressed else None
-        if not told and self._held is not None:
+        if not events and self._held is not None:
             self._held = Pointer(self._held.position, (0.0,) * len(self._held.position), self._held.element, True)
-            told.append(self._held)
-        return told
+            events.append(self._held)
+        return events

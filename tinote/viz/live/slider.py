@@ -19,7 +19,7 @@ STEPS = 200
 """Places of a slider whose step is not given."""
 
 MOST_DIGITS = 9
-"""Digits of a value beside the slider."""
+"""Digits of a value next to the slider."""
 
 
 class ParameterSlider(FloatSlider):

@@ -38,7 +38,7 @@ MOST_HEAD, SHORTEST_ARROW = 0.6, 1.5
 
 
 HALO, HALO_LIGHT = 3.5, 0.4
-"""How many radii the halo of a glowing disc reaches, and how bright it is beside the disc."""
+"""How many radii the halo of a glowing disc reaches, and how bright it is next to the disc."""
 
 OUTLINE, OUTLINE_COVER = 1.0, 0.5
 """The edge of an arrow that has one: its width in pixels, and how much of what is below it covers."""
@@ -154,7 +154,7 @@ def fill_strokes(
             top = max(int(min(y0, y0 + dy) - reach), 0)
             bottom = min(int(max(y0, y0 + dy) + reach) + 1, rows)
             for row in range(top, bottom):
-                # The pixels of this row within reach of the stroke: beside it, and beyond its ends.
+                # The pixels of this row within reach of the stroke: next to it, and beyond its ends.
                 down = row + 0.5 - y0
                 low, high = -x0, columns - x0
                 if abs(uy) > NO_LENGTH:

@@ -1,7 +1,7 @@
 """Views among other widgets: the text and the picture of a box of ipywidgets that has one in it.
 
 A box displays itself only as a widget, of which nothing remains where widgets do not run. From the first live view on,
-IPython is told to add the pictures of the views, and what the sliders and the other controls say, laid out as the box
+IPython is asked to add the pictures of the views, and what the sliders and the other controls say, laid out as the box
 is. Boxes without a view are displayed as usual.
 """
 
@@ -32,7 +32,7 @@ ROW = 26
 NAME_WIDTH = 120
 VALUE_WIDTH = 70
 NARROWEST = 320
-"""Pixels across which controls are drawn, if no view beside them is wider."""
+"""Pixels across which controls are drawn, if no view next to them is wider."""
 
 FONT = 13
 INK = (0x33, 0x33, 0x33)

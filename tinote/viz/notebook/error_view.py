@@ -108,9 +108,9 @@ def _manual_link(error: BaseException) -> str:
 def _way_here(error: BaseException) -> str:
     """The frames from the user's own on, folded: those of this package too, and those of what caused the error."""
     rows = _frames(error)
-    told = [error]
-    while (cause := told[-1].__cause__) is not None and cause not in told:
-        told.append(cause)
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None and cause not in chain:
+        chain.append(cause)
         rows += ["", f"because of {type(cause).__name__}: {cause}", *_frames(cause)]
     if not rows:
         return ""

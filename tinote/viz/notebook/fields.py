@@ -45,8 +45,8 @@ def field_html(field: Field) -> str | None:
             f'alt="its content" style="image-rendering:pixelated">'
         )
     words = f"<code>{html.escape(repr(field))}</code><div>{html.escape(range_of(values))}</div>"
-    beside = f'<div style="flex:1 1 12em">{words}</div>'
-    return f'<div style="display:flex;flex-wrap:wrap;gap:4px 12px;align-items:center">{drawn}{beside}</div>'
+    described = f'<div style="flex:1 1 12em">{words}</div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:4px 12px;align-items:center">{drawn}{described}</div>'
 
 
 def struct_html(field: StructField) -> str | None:

@@ -59,7 +59,7 @@ PAGE_TYPE = "application/vnd.tinote.page+json"
 """The MIME type of views as a page runs them: in outputs of a notebook that is executed for one."""
 
 SITE = "site"
-"""The value of `TINOTE_PAGE` where pages stand beside this one: what has a page of its own is asked for it."""
+"""The value of `TINOTE_PAGE` where pages are next to this one: what has a page of its own is asked for it."""
 
 HINT = "run the cell to make it live"
 """What stands below the pictures that stay in a notebook."""
@@ -125,8 +125,8 @@ def with_picture(
     elif programs and all(programs):
         data = {VIEW_TYPE: {"version": 1, "views": list(programs)}}
     if for_page():
-        told = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
-        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is not a live view of a simulation", **told}}
+        linked = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
+        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is not a live view of a simulation", **linked}}
     png = captioned(picture(), HINT, about.get("width"))
     return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
 
@@ -205,7 +205,7 @@ def forget_output(widget: Any) -> None:
 
 def programs_of(views: Sequence[Any]) -> list[str]:
     """How these views run without a kernel, for the output that shows them; nothing where that is not kept, or a person
-    looks: then it is made once the output is there, and the page is told.
+    looks: then it is made once the output is there, and the page is notified.
     """
     match audience():
         case Audience.PERSON:

@@ -69,8 +69,8 @@ def document(
 ) -> str:
     """The text of a page. `title`: as plain text; `styles`: its style sheet; `scripts`: its modules, in order;
     `compressed`: scripts that these may add; `body`: HTML, in a body of the class `kind`; `data`: an element that holds
-    what scripts read; `notices`: of licences, beside that of this package. In a frame of another page, it tells that
-    one its height, and takes the theme that it is told (`static/pages/framed.js`).
+    what scripts read; `notices`: of licences, besides that of this package. In a frame of another page, it tells that
+    one its height, and takes the theme that it is sent (`static/pages/framed.js`).
     """
     modules = [f"\n{script}\n" for script in (compact(static_source("pages/framed.js")), *scripts)]
     for script in modules:

@@ -94,10 +94,10 @@ def progress(
     kind = bar_kind()
     off = None if kind is text_bar else False  # None: on terminals only
     bar = kind(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS, disable=off)
-    return _told(bar, quantities)
+    return _with_quantities(bar, quantities)
 
 
-def _told(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]:
+def _with_quantities(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]:
     if bar.disable:
         yield from bar
         return

@@ -66,7 +66,7 @@ would cost more than they gain.
 Value = TypeVar("Value")
 
 
-def hear_while_cells_run(widget: anywidget.AnyWidget) -> None:
+def receive_while_cells_run(widget: anywidget.AnyWidget) -> None:
     """Have what the page says to a widget handled on a thread of its own, also while a cell runs.
 
     Recent kernels hand a widget's messages to the thread that last sent one, which may be the one that a cell blocks.

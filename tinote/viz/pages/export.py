@@ -36,7 +36,7 @@ else:
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
 STYLES = ("pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
-NOT_TOLD = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program"}
+NOT_SENT = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program"}
 WITHOUT_SCRIPTS = "The simulation runs here, by JavaScript."
 
 
@@ -48,7 +48,7 @@ class Missing(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A view that runs in a page: its kind, what the page is told of it, what it lacks, and in words what it needs."""
+    """A view that runs in a page: its kind, what the page gets of it, what it lacks, and in words what it needs."""
 
     kind: str
     described: dict[str, Any]
@@ -134,7 +134,7 @@ class _Described:
         plots = {name: label for name, label in plots.items() if name in self.programs}
         pointer = {side: name for side, name in pointer.items() if name in self.programs}
         sliders = [one for one in sliders if one.get("program", "step") in {*self.programs, "step"}]
-        traits = view.get_state([name for name in view.traits(sync=True) if name not in NOT_TOLD and name[0] != "_"])
+        traits = view.get_state([name for name in view.traits(sync=True) if name not in NOT_SENT and name[0] != "_"])
         traits |= {
             "can_step": functions.step is not None,
             "can_reset": functions.step is not None,
@@ -173,7 +173,7 @@ class _Described:
             return {}
         dimensions, elements = functions.pointed
         found: dict[str, str] = {}
-        for side, count in (("on", elements), ("beside", 0)) if elements == 1 else (("on", elements),):
+        for side, count in (("on", elements), ("next to", 0)) if elements == 1 else (("on", elements),):
             handler = of_pointer(functions.pointer, functions.make_pointer, dimensions, count)
             where = "" if elements != 1 else " on an element" if count else " away from all elements"
             given = (*(0.5,) * dimensions, *(0.0,) * dimensions, *(0,) * count, True)

@@ -307,10 +307,10 @@ def cover_lines(
                 steep = abs(down) > abs(across)
                 # `s` runs along the longer side, `t` across it.
                 s0, t0, ds, dt = ua, va, across, down
-                along, beside = columns, rows
+                along, breadth = columns, rows
                 if steep:
                     s0, t0, ds, dt = va, ua, down, across
-                    along, beside = rows, columns
+                    along, breadth = rows, columns
                 slope = cast(0.0, f64)
                 reach = half
                 if abs(ds) > 0.0:
@@ -319,8 +319,8 @@ def cover_lines(
                 low, high = min(s0, s0 + ds) - half, max(s0, s0 + ds) + half
                 for s in range(int(min(max(low, 0.0), along)), int(min(max(high + 1.0, 0.0), along))):
                     t = t0 + slope * (min(max(s + 0.5, min(s0, s0 + ds)), max(s0, s0 + ds)) - s0)
-                    if t > -reach - 1.0 and t < beside + reach:
-                        for q in range(max(int(t - reach), 0), min(int(t + reach) + 1, beside)):
+                    if t > -reach - 1.0 and t < breadth + reach:
+                        for q in range(max(int(t - reach), 0), min(int(t + reach) + 1, breadth)):
                             ps, pt = s + 0.5 - s0, q + 0.5 - t0
                             share = cast(0.0, f64)
                             if length > 0.0:

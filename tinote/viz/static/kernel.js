@@ -29,7 +29,7 @@ function watchKernel(model, el, changed) {
     changed(state);
   };
   const gone = () => become("gone");
-  const heard = () => become("live");
+  const received = () => become("live");
   const cutOff = () => el.closest(".jupyter-widgets-disconnected") && gone();
   const status = () => ENDED.includes(kernel.status) && gone();
   const connection = async () => {
@@ -43,13 +43,13 @@ function watchKernel(model, el, changed) {
   };
   changed(state);
   model.on("comm_live_update", cutOff);
-  model.on("msg:custom", heard);
+  model.on("msg:custom", received);
   kernel?.statusChanged?.connect(status);
   kernel?.connectionStatusChanged?.connect(connection);
   kernel?.disposed?.connect(gone);
   return () => {
     model.off("comm_live_update", cutOff);
-    model.off("msg:custom", heard);
+    model.off("msg:custom", received);
     kernel?.statusChanged?.disconnect(status);
     kernel?.connectionStatusChanged?.disconnect(connection);
     kernel?.disposed?.disconnect(gone);

@@ -95,19 +95,19 @@ def facts(table: Table, name: str, choice: Choice, *, ended: bool) -> dict[str, 
     best = choice.point()
     values = choice.values()
     seconds = table.seconds[np.isfinite(table.seconds)]
-    told = []
+    statements = []
     if best >= 0:
-        told.append(f"best so far: {choice.name} = {_number(values[best])} at {_arguments(table, best)}")
+        statements.append(f"best so far: {choice.name} = {_number(values[best])} at {_arguments(table, best)}")
     if ended and best >= 0:
-        told = [told[0].replace("best so far", "best")]
+        statements = [statements[0].replace("best so far", "best")]
     if failed:
         first = next(iter(table.errors.items()))
         message = first[1][0].strip().splitlines()[-1]
-        told.append(f"{failed:,} failed, the first with {_arguments(table, first[0])}: {message[:160]}")
+        statements.append(f"{failed:,} failed, the first with {_arguments(table, first[0])}: {message[:160]}")
     if len(seconds):
-        told.append(f"a point takes {seconds_text(float(np.median(seconds)))} (median)")
+        statements.append(f"a point takes {seconds_text(float(np.median(seconds)))} (median)")
     if choice.problem:
-        told.append(choice.problem)
+        statements.append(choice.problem)
     rows = _rows(table, choice, values)
     return {
         "title": f"{name}: {done + failed:,} of {count:,} points",
@@ -115,7 +115,7 @@ def facts(table: Table, name: str, choice: Choice, *, ended: bool) -> dict[str, 
         "failed": failed,
         "count": count,
         "ended": ended,
-        "statements": [one[:1].upper() + one[1:] for one in told],
+        "statements": [one[:1].upper() + one[1:] for one in statements],
         "best": best,
         "cells": _cells(table),
         "plot": _plot(table, choice, values, best),

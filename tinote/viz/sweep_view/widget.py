@@ -1,7 +1,7 @@
 """The view of a running sweep: finished points, their results, the best so far, the particles of one of them.
 
 The view is shown when the sweep begins, and a thread of its own tells the page of new points a few times a second. The
-page says which point is chosen; recent kernels hear that also while the cell runs. In the saved notebook its picture
+page says which point is chosen; recent kernels receive that also while the cell runs. In the saved notebook its picture
 remains.
 """
 
@@ -19,7 +19,7 @@ from IPython.display import display
 from tinote.lang.sweeps.results import DONE, Table
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.static_view import StaticView
-from tinote.viz.notebook.view import hear_while_cells_run, static_source
+from tinote.viz.notebook.view import receive_while_cells_run, static_source
 from tinote.viz.sweep_view.facts import Choice, as_text, facts, places_of
 from tinote.viz.sweep_view.picture import draw_sweep
 
@@ -65,7 +65,7 @@ class SweepView(StaticView):
         self._output: Any = None
         self._news, self._over = threading.Event(), threading.Event()
         if self._is_live:
-            hear_while_cells_run(self)
+            receive_while_cells_run(self)
             self._output = display(self, display_id=True)
             # The context says which cell's output is meant.
             context = contextvars.copy_context()

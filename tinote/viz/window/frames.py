@@ -19,7 +19,7 @@ from IPython.display import DisplayHandle, display
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience, cell_hooks, with_picture
-from tinote.viz.notebook.view import Frame, LiveView, hear_while_cells_run, static_source
+from tinote.viz.notebook.view import Frame, LiveView, receive_while_cells_run, static_source
 from tinote.viz.space.parts import LIBRARY, SceneSender
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 from tinote.viz.window.scene_frame import SceneFrame
@@ -55,7 +55,7 @@ class Screen(LiveView):
         self.draws = False  # The page draws scenes itself.
         self._latest_look = 0
         self.sender = SceneSender()
-        hear_while_cells_run(self)
+        receive_while_cells_run(self)
 
     def first_frame(self) -> None:
         self.sender.forget()

@@ -230,8 +230,8 @@ def _loop_note(e: TaskText, group: int | None, body: ir.Region, *, twice: bool) 
         notes.append(metadata.add('!{!"llvm.loop.vectorize.enable", i1 false}'))
     if not notes:
         return ""
-    told = ", ".join([f"!{note}" for note in notes])
-    return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, {told}}}')}"
+    joined = ", ".join([f"!{note}" for note in notes])
+    return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, {joined}}}')}"
 
 
 @contextmanager

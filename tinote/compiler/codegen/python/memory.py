@@ -56,8 +56,8 @@ def atomic(e: PythonEmitter, op: ir.Atomic) -> None:
     *index, value = [t.code for t in e.take(op.args)]
     array = e.references[op.buffer]
     if e.may_overflow(op):
-        told = (array, ast.Constant(op.prim.name), index_of(e, op, index), value)
-        code = call(attribute("exactly"), *told, at=e.overflow(op))
+        operands = (array, ast.Constant(op.prim.name), index_of(e, op, index), value)
+        code = call(attribute("exactly"), *operands, at=e.overflow(op))
     else:
         code = method(array, python_name(op.prim), index_of(e, op, index), value)
     if op.outs and e.uses.count[op.out]:

@@ -90,8 +90,8 @@ class _Hoister(Rewriter):
                     empty = self.apply(p.ge, u1, check, lo, hi)
                     holds = self.apply(p.or_, u1, check, empty, holds)
             shown = against if prim is p.lt else emit_sum(length, self.accesses, self.emit, check)
-            told = (holds, here, shown, *check.args[3:])
-            self.emit(Check(FaultKind.BOUNDS, told, check.text, check.axis, check.loc))
+            arguments = (holds, here, shown, *check.args[3:])
+            self.emit(Check(FaultKind.BOUNDS, arguments, check.text, check.axis, check.loc))
         return True
 
     def sides(self, condition: Atom, index: Atom, extent: Atom) -> tuple[bool, bool] | None:

@@ -209,9 +209,9 @@ class _Watcher(Rewriter):
         did = {_Word.WRITER: "writes", _Word.UPDATER: "updates"}.get(word, "reads")
         does = "read" if isinstance(op, ir.Load) else "change"
         parts.append(f"': the first {did} what the second {does}s, and iterations have no order")
-        told = ir.Print(tuple(parts), (*numbers, *op.index), op.loc)
-        told.about = f"{loop.loc.file}:{loop.loc.line}:{loop.loc.column}"
-        b.emit(told)
+        printed = ir.Print(tuple(parts), (*numbers, *op.index), op.loc)
+        printed.about = f"{loop.loc.file}:{loop.loc.line}:{loop.loc.column}"
+        b.emit(printed)
 
 
 def _nest(loop: ir.For) -> list[ir.For]:

@@ -149,7 +149,7 @@ class _Gatherer(Rewriter):
         contributions: dict[tuple[int, ...], dict[ir.Op, None]] = {}
         for u in found:
             contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
-        found += self.companions(nest, candidates, found, contributions)
+        found += self.joined_updates(nest, candidates, found, contributions)
         cost = sum([own_cost(op) for several in contributions.values() for op in several])
         gone = {u.op for u in found}
         remaining = [op for op in nest.work if isinstance(op, ir.Store | ir.Atomic) and op not in gone]
@@ -158,7 +158,7 @@ class _Gatherer(Rewriter):
         pays = cost <= _MAX_COST_PER_UPDATE * len(found) + saved
         return found if pays else "computing each contribution where it arrives would cost more than it saves"
 
-    def companions(
+    def joined_updates(
         self,
         nest: _Nest,
         candidates: Sequence[_Update],

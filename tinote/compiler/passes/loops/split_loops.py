@@ -193,8 +193,8 @@ class _Boundary:
                 inside = self.both(inside, builder.prim(p.ge, index, middle.begin))
             if middle.end is not middle.hi:
                 inside = self.both(inside, builder.prim(p.lt, index, middle.end))
-            beside, inner = clone_region(ir.Region((), loop.body.body[:-1]), {**env, loop.index: index})
-            for op in beside.body:
+            outer_part, inner = clone_region(ir.Region((), loop.body.body[:-1]), {**env, loop.index: index})
+            for op in outer_part.body:
                 builder.emit(op)
             self.level(level + 1, inside, inner)
         lo, hi = (env.get(a, a) if isinstance(a, ir.Var) else a for a in loop.args[:2])

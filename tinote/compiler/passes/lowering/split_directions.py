@@ -10,7 +10,7 @@ a gradient.
 
 Many directions fill a vector register on their own; a few do so only together with several iterations of a parallel
 loop. So a few are split into scalars, and vectorisation sees only ordinary scalars. The buffers say which gradients
-have planes (`twin_of`); temporaries of the code get one for each direction.
+have planes (`clone_of`); temporaries of the code get one for each direction.
 """
 
 from __future__ import annotations

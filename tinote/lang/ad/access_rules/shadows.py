@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(eq=False)
-class _Stretch:
+class _Span:
     """The shadow of the bytes from `first` up to `last`, which hold numbers of `size` bytes. `owners` keep them alive,
     so that nothing else comes to lie there.
     """
@@ -38,7 +38,7 @@ class Shadows:
 
     def __init__(self) -> None:
         self._own: dict[Buffer, Array] = {}
-        self._stretches: list[_Stretch] = []
+        self._spans: list[_Span] = []
 
     def of(self, buffer: Buffer) -> Array:
         """The shadow of a field, an ndarray or an external array; it is made when first asked for."""
@@ -52,19 +52,19 @@ class Shadows:
 
     def _of_external(self, buffer: ExternalArray) -> Array:
         size = buffer.dtype.size
-        met = [s for s in self._stretches if s.size == size and s.first <= buffer.last and buffer.first <= s.last]
+        met = [s for s in self._spans if s.size == size and s.first <= buffer.last and buffer.first <= s.last]
         met = [s for s in met if (s.first - buffer.first) % size == 0]
         found = met[0] if len(met) == 1 and met[0].first <= buffer.first and buffer.last <= met[0].last else None
         if found is None:
             found = _joined(met, buffer, size)
-            self._stretches = [s for s in self._stretches if s not in met] + [found]
+            self._spans = [s for s in self._spans if s not in met] + [found]
         start = (buffer.first - found.first) // size
         count = (buffer.last - buffer.first) // size
         shape = (*buffer.bound.shape, *buffer.element, len(Word))
         return found.words[start : start + count].reshape(shape)
 
 
-def _joined(met: list[_Stretch], buffer: ExternalArray, size: int) -> _Stretch:
+def _joined(met: list[_Span], buffer: ExternalArray, size: int) -> _Span:
     """One range over several and a new array."""
     first = min([buffer.first, *[s.first for s in met]])
     last = max([buffer.last, *[s.last for s in met]])
@@ -72,7 +72,7 @@ def _joined(met: list[_Stretch], buffer: ExternalArray, size: int) -> _Stretch:
     for s in met:
         start = (s.first - first) // size
         words[start : start + len(s.words)] = s.words
-    return _Stretch(first, last, size, words, [*[owner for s in met for owner in s.owners], buffer.bound.owner])
+    return _Span(first, last, size, words, [*[owner for s in met for owner in s.owners], buffer.bound.owner])
 
 
 def bound_over(array: Array, dimensions: tuple[int, ...]) -> BoundArray:

@@ -24,7 +24,7 @@ from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of, s
 from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.states import CompanionsBefore, State
+from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
@@ -176,7 +176,7 @@ def gradcheck(
     report = GradientReport(tolerance, sum(size_of(one) for one in task.wrt))
     with State(arrays=True) as start, contextlib.ExitStack() as stack:
         stack.callback(start.put_back)
-        with CompanionsBefore() as before:
+        with ShadowsBefore() as before:
             run = recorded(task, tuple(args), {}, before, zero=True)
             journal = run.journal
             try:
@@ -347,7 +347,7 @@ def _compare_modes(
     task.loss_field.fill(0)
     try:
         with (
-            CompanionsBefore() as before,
+            ShadowsBefore() as before,
             ForwardMode([task.loss_field], list(task.wrt), seeds, Trace(), before) as mode,
         ):
             task.f(*args)

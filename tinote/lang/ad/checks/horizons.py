@@ -8,7 +8,7 @@ change.
 
     print(ti.ad.gradient_horizons(rollout, wrt=x, output=loss, horizons=[1, 2, 4, 8, 16, 32]))
 
-At each horizon the derivative of the loss along one random direction by reverse mode stands beside the central
+At each horizon the derivative of the loss along one random direction by reverse mode is compared with the central
 difference of two rollouts from inputs that are a small `change` apart. The derivative of a chaotic rollout is right at
 every horizon and grows without bound; from the horizon on where the change has grown to the size of the motion itself,
 it no longer predicts what happens, and an optimiser that follows it goes nowhere.
@@ -26,7 +26,7 @@ from tinote.errors import DifferentiationError
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction
 from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
-from tinote.lang.ad.memory.states import CompanionsBefore, State
+from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.session.renamed import also_called
@@ -214,7 +214,7 @@ def gradient_horizons(
                 state.add(one.buffer)
             for count in bar(steps, "horizons"):
                 state.put_back()
-                with CompanionsBefore() as before:
+                with ShadowsBefore() as before:
                     output.fill(0)
                     ran = recorded(task, (count,), {}, before)
                     gradients = ran.gradients(pull_back(ran, np.ones(())))

@@ -28,7 +28,7 @@ from tinote.lang.ad.functional.runs import (
 )
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.states import CompanionsBefore, State
+from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Trace, Traced
@@ -164,7 +164,7 @@ class ArrayFunction:
     def push(self, inputs: Sequence[Array], tangents: Sequence[Array]) -> list[Array]:
         """The Jacobian times `tangents`, of the shapes of the inputs: of those of the results."""
         made = self._facts(inputs)
-        with self._without_effects(), CompanionsBefore() as before:
+        with self._without_effects(), ShadowsBefore() as before:
             outputs = self._place(inputs, made)
             give_gradients_duals()
             trace = Trace()
@@ -184,8 +184,8 @@ class ArrayFunction:
     def pull(self, inputs: Sequence[Array], seeds: Sequence[Array]) -> list[Array]:
         """`seeds`, of the shapes of the results, times the Jacobian: of those of the inputs."""
         journal = Journal()
-        with self._without_effects(), CompanionsBefore() as before:
-            journal.leave_companions(before)
+        with self._without_effects(), ShadowsBefore() as before:
+            journal.leave_shadows(before)
             outputs = self._place(inputs, self._facts(inputs))
             ran = self._recorded(inputs, outputs, journal, duals=False)
             sweep = pull_back(ran, *[one.astype(np.float64) for one in seeds])
@@ -198,8 +198,8 @@ class ArrayFunction:
         journal = SecondOrder()
         with self._without_effects():
             outputs = self._place(inputs, self._facts(inputs))
-            with CompanionsBefore() as before:
-                journal.leave_companions(before)
+            with ShadowsBefore() as before:
+                journal.leave_shadows(before)
                 ran = self._recorded(inputs, outputs, journal, duals=True, tangents=tangents)
                 pushed = [
                     np.array(one.dual.held()) if isinstance(one, Field) else np.asarray(one.tangent)

@@ -52,7 +52,7 @@ class Again:
         self._inner = [one for one in recorded.inner_events if one.again is not None]
         self._outer = outer
         #: gradients and duals that hold results of inner blocks
-        self._companions = {one: span for one, span in recorded.active.items() if one.primal is not None}
+        self._shadows = {one: span for one, span in recorded.active.items() if one.primal is not None}
         self._along: Mapping[int, float] = {}
         for event in with_inner(self._events, self._inner):
             if isinstance(event, RecordedLaunch):
@@ -80,9 +80,9 @@ class Again:
         """
         known: dict[int, Traced] = dict(given)
         self._along = along
-        if self._companions:
+        if self._shadows:
             keep_gradients_apart(recorder)
-            companions_are_values(recorder, [*self._companions], next(iter(self._companions.values())))
+            shadows_are_values(recorder, [*self._shadows], next(iter(self._shadows.values())))
         for event in outermost(with_inner(self._events, self._inner)):
             if not initialises and event in self._first_values:
                 continue
@@ -178,15 +178,15 @@ def keep_gradients_apart(recorder: Recorder) -> None:
         base.keep_gradients_apart()
 
 
-def companions_are_values(recorder: Recorder, companions: Collection[Buffer], span: Span) -> None:
+def shadows_are_values(recorder: Recorder, shadows: Collection[Buffer], span: Span) -> None:
     """A block inside the events of `recorder`, opened at `span`, has computed these gradients or duals."""
     base = base_of(recorder)
     if isinstance(base, Journal):
-        for buffer in companions:
+        for buffer in shadows:
             base.has_values(buffer, span)
     for block in lifts_of(recorder):
-        block.values.update(companions)
-    computed_inside(companions)
+        block.values.update(shadows)
+    computed_inside(shadows)
 
 
 @contextmanager
@@ -202,16 +202,16 @@ def leaving_value(recorder: Recorder, buffer: Buffer) -> Iterator[Buffer]:
         yield base.duals_apart.get(buffer, buffer)
 
 
-def leave_value(recorder: Recorder, companion: Buffer, value: Any) -> None:
+def leave_value(recorder: Recorder, shadow: Buffer, value: Any) -> None:
     """Set a gradient or dual to this value, the result of an inner block of `recorder`: a number, or an array's
     contents.
     """
-    with leaving_value(recorder, companion) as held:
+    with leaving_value(recorder, shadow) as held:
         if isinstance(value, Field):
-            note_python_write(companion, ..., None, value.buffer)
+            note_python_write(shadow, ..., None, value.buffer)
             hold(held, held_now(value.buffer))
         else:
-            note_python_write(companion, ..., value)
+            note_python_write(shadow, ..., value)
             hold(held, value)
 
 

@@ -18,15 +18,15 @@ import numpy as np
 from tinote.compiler.requests import Derivative, Request
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.journal.temporary_adjoints import LendingLaunch, copy_tangents, temporary_companion
+from tinote.lang.ad.journal.temporary_adjoints import LaunchWithTemporaries, copy_tangents, temporary_shadow
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import taken_copy, zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, holds_traced
-from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending
+from tinote.lang.kernels.arguments import Arguments, arguments_of, may_have_temporary, request_with_temporaries
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import session
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -72,8 +72,8 @@ class SeveralDirections(ForwardMode):
 
     def _point(self) -> None:
         for field, rows in zip(self.params, self._rows, strict=True):
-            dual = self._tangents[field.buffer] = temporary_companion(field.buffer, "dual", self._directions)
-            if (listener := heard()) is not None:
+            dual = self._tangents[field.buffer] = temporary_shadow(field.buffer, "dual", self._directions)
+            if (listener := active_listener()) is not None:
                 listener.assigning(numbers(dual), ..., rows, rows)
             numbers(dual)[...] = rows
 
@@ -89,9 +89,9 @@ class SeveralDirections(ForwardMode):
         shape = (*field.shape, *field.element, self._directions)
         return zeros(shape) if found is None else taken_copy(numbers(found))
 
-    def _lend(self, buffer: Buffer) -> None:
-        if buffer not in self._tangents and lendable(buffer, tangents=True, directions=self._directions):
-            self._tangents[buffer] = temporary_companion(buffer, "dual", self._directions)
+    def _add_temporary(self, buffer: Buffer) -> None:
+        if buffer not in self._tangents and may_have_temporary(buffer, tangents=True, directions=self._directions):
+            self._tangents[buffer] = temporary_shadow(buffer, "dual", self._directions)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         if bool(values) and any(type(value) is Traced and self.trace.is_active(value) for value in values):
@@ -107,13 +107,13 @@ class SeveralDirections(ForwardMode):
             return None
         if instance.returns_floats:
             raise OneDirectionOnly
-        request = lending(arguments, self._tangents)
+        request = request_with_temporaries(arguments, self._tangents)
         arguments = Arguments(arguments.specialisation, arguments.values, request)
-        for buffer in arguments.lent:
-            self._lend(buffer)
+        for buffer in arguments.temporaries:
+            self._add_temporary(buffer)
         arguments.refuse_broken_paths()
         self._lost.stores_to_declared(arguments)
-        return LendingLaunch(self._temporaries, arguments, request)
+        return LaunchWithTemporaries(self._temporaries, arguments, request)
 
     def tangent(self, buffer: Buffer) -> Buffer | None:
         return self._tangents.get(buffer)
@@ -126,7 +126,7 @@ class SeveralDirections(ForwardMode):
             raise OneDirectionOnly
         self._by_python[buffer] = True
         if source in self._tangents:
-            self._lend(buffer)
+            self._add_temporary(buffer)
         if position is ...:
             self._lost.write(buffer, source, caller(), whole=True)
         tangent = self._tangents.get(buffer)
@@ -145,7 +145,9 @@ class SeveralDirections(ForwardMode):
         self._by_python.setdefault(buffer, False)
         tangent = self._tangents.get(buffer)
         # A captured program must be valid for other numbers, too.
-        if buffer in self._lost.spans or (tangent is not None and (heard() is not None or numbers(tangent).any())):
+        if buffer in self._lost.spans or (
+            tangent is not None and (active_listener() is not None or numbers(tangent).any())
+        ):
             raise OneDirectionOnly
 
     def sharing(self, buffer: Buffer) -> None:

@@ -7,8 +7,8 @@
 
 The block's operations run with their tangents, as parts of the outer recording (`pushed_mode.py`), where the duals that
 the block computes are ordinary values with derivatives. A block in forward mode around, whose tangents are in the duals
-of fields, keeps them in companions from where the first block inside of it begins, so that the duals are free for the
-results of that block. When the outer block ends, the duals hold its own tangents.
+of fields, keeps them in fields of their own from where the first block inside of it begins, so that the duals are free
+for the results of that block. When the outer block ends, the duals hold its own tangents.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.functional.again import companions_are_values, keep_gradients_apart, leave_value
+from tinote.lang.ad.functional.again import keep_gradients_apart, leave_value, shadows_are_values
 from tinote.lang.ad.functional.directions import SeveralDirections
 from tinote.lang.ad.functional.forward_mode import ForwardMode, direction_of
 from tinote.lang.ad.functional.pushed_mode import (
     PushedMode,
     Unrecorded,
     base_of,
-    companions_with_values,
     lifts_of,
     next_depth,
+    shadows_with_values,
 )
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.undo import numbers
@@ -34,7 +34,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.owners import clear_own_duals
 from tinote.lang.session.state import Recorder, recorder, session
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import caller
 
 
@@ -74,7 +74,7 @@ class ForwardBlock:
     def _clear_duals(self, around: Recorder) -> None:
         """The duals that blocks before this one have left are zero."""
         base = base_of(around)
-        for buffer in sorted(companions_with_values(around), key=lambda one: one.name):
+        for buffer in sorted(shadows_with_values(around), key=lambda one: one.name):
             if _is_dual(buffer):
                 leave_value(around, buffer, 0.0)
         if isinstance(base, Journal) and base.tangents is None:
@@ -94,13 +94,13 @@ class ForwardBlock:
         assert block is not None
         found: list[tuple[Field, Field]] = []
         for field in _floats():
-            own = block.companion(field) if field in self._losses else block.known_companion(field.buffer)
+            own = block.tangent_field(field) if field in self._losses else block.known_tangents(field.buffer)
             if own is not None and field.has_dual and (field in self._losses or field not in self._params):
                 found.append((field.dual, own))
         base = base_of(around)
         if isinstance(base, Journal) and base.is_inner:
             keep_gradients_apart(around)
-        companions_are_values(around, [dual.buffer for dual, _ in found], self._span)
+        shadows_are_values(around, [dual.buffer for dual, _ in found], self._span)
         for dual, own in found:
             leave_value(around, dual.buffer, own)
 
@@ -119,24 +119,24 @@ def _is_dual(buffer: Buffer) -> bool:
 
 
 def pushed_from(outer: Recorder) -> Recorder:
-    """Where `outer` is a forward-mode block, or lies in one: let that go on as one whose tangents are in companions.
-    Gives the recorder from now on.
+    """Where `outer` is a forward-mode block, or lies in one: let that go on as one whose tangents are in fields of
+    their own. Gives the recorder from now on.
     """
     mode = base_of(outer)
     if not isinstance(mode, ForwardMode):
         return outer
-    if (listener := heard()) is not None:
+    if (listener := active_listener()) is not None:
         listener.taking("a block in forward mode inside of another one")
     base = Unrecorded(mode.trace)
     base.opened = mode.opened
     block = PushedMode(base, 0, mode.opened)
     block.duals_are_values = True
     block.adopted = mode.trace
-    block.values = companions_with_values(mode)
+    block.values = shadows_with_values(mode)
     for field in _floats():
         tangent = mode.tangent(field.buffer)
         if tangent is not None and numbers(tangent).any():
-            own = block.companion(field)
+            own = block.tangent_field(field)
             assert own is not None
             numbers(own.buffer)[...] = numbers(tangent)
     mode.goes_on(_PushedFurther(block))
@@ -149,7 +149,7 @@ def pushed_from(outer: Recorder) -> Recorder:
 
 
 class _PushedFurther:
-    """A forward-mode block continued with companions."""
+    """A forward-mode block continued with shadows."""
 
     def __init__(self, block: PushedMode) -> None:
         self._block = block
@@ -161,7 +161,7 @@ class _PushedFurther:
             recorder.set(mode)
         for field in _floats():
             if field.has_dual:
-                own = block.known_companion(field.buffer)
+                own = block.known_tangents(field.buffer)
                 numbers(field.dual.buffer)[...] = 0.0 if own is None else numbers(own.buffer)
         if type(returned) is Traced and returned.trace is block.trace:
             returned = mode.trace.new(*block.parts(returned))

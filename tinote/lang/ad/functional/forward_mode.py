@@ -22,18 +22,24 @@ from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import (
     NO_ADJOINTS,
-    LendingLaunch,
+    LaunchWithTemporaries,
     TemporaryAdjoints,
     tangent_of,
-    temporary_companion,
+    temporary_shadow,
     write_tangents,
 )
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in, varies
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, lending
+from tinote.lang.kernels.arguments import (
+    Arguments,
+    ExternalArray,
+    arguments_of,
+    may_have_temporary,
+    request_with_temporaries,
+)
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
     claim,
@@ -79,7 +85,7 @@ class ForwardMode(Recorder):
         params: list[Field],
         seeds: Sequence[Any],
         trace: Trace,
-        before: CompanionsBefore | None = None,
+        before: ShadowsBefore | None = None,
     ) -> None:
         self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
         self._follow(losses, params, trace)
@@ -98,19 +104,19 @@ class ForwardMode(Recorder):
         self._temporaries = TemporaryAdjoints((), self._tangents)
         self._further: Further | None = None
         #: saves the duals that it uses, if they are to be restored; else they are results
-        self._before: CompanionsBefore | None = None
+        self._before: ShadowsBefore | None = None
         #: the duals that it uses
-        self.companions: set[Buffer] = set()
+        self.shadows: set[Buffer] = set()
         #: the memory used by launches, once for each access, and by Python: whether it was written
         self._launched: dict[int, AccessSummary] = {}
         self._by_python: dict[Buffer, bool] = {}
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
         """Note that these duals are about to be used: they begin at zero."""
-        fresh = [one for one in duals if one not in self.companions]
+        fresh = [one for one in duals if one not in self.shadows]
         if not fresh:
             return
-        self.companions.update(fresh)
+        self.shadows.update(fresh)
         if self._before is not None:
             self._before.begin_duals(self, fresh)
         else:
@@ -140,7 +146,7 @@ class ForwardMode(Recorder):
                 self.begin_duals([one])
 
     @property
-    def companions_with_values(self) -> set[Buffer]:
+    def shadows_with_values(self) -> set[Buffer]:
         """Gradients are values, which have tangents."""
         return {field.grad.buffer for field in list(session.fields) if field.buffer.primal is None and field.has_grad}
 
@@ -233,47 +239,47 @@ class ForwardMode(Recorder):
         self.begin_duals(arguments.duals)
         if any(b.primal is not None and b.tangent is None for b in touched.written):
             self._give_gradients_duals(instance)
-        arguments = self._lending(arguments)
+        arguments = self._with_temporaries(arguments)
         self._lost.launch_forward(arguments, self._tangents, active=active)
         self._lost.stores_to_declared(arguments)
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, values, arguments)
         request = arguments.request
-        lent = LendingLaunch(self._temporaries, arguments, request) if request.temporaries else None
+        native = LaunchWithTemporaries(self._temporaries, arguments, request) if request.temporaries else None
         if not numbers_flow:
-            return lent or instance.specialisation.code(TANGENT)
+            return native or instance.specialisation.code(TANGENT)
         flow = NumberFlow(self.trace, instance, tangents=True)
-        flow.runs = lent
+        flow.runs = native
         return flow
 
     def launched(self) -> None:
         if any(isinstance(buffer, ExternalArray) for buffer in self._lost.spans):
             self.trace.note_taken_out()  # an active value is in an array that any code may read
 
-    def _lending(self, arguments: Arguments) -> Arguments:
+    def _with_temporaries(self, arguments: Arguments) -> Arguments:
         """The launch with temporary duals where varying values pass through memory without one."""
         if not self._tangents and not arguments.stores_to_none:
             return arguments
-        request = lending(arguments, self._tangents)
+        request = request_with_temporaries(arguments, self._tangents)
         if request.temporaries:
             arguments = Arguments(arguments.specialisation, arguments.values, request)
-            for buffer in arguments.lent:
-                self._lend(buffer)
+            for buffer in arguments.temporaries:
+                self._add_temporary(buffer)
         arguments.refuse_broken_paths()
         return arguments
 
-    def _lend(self, buffer: Buffer) -> None:
-        if buffer not in self._tangents and lendable(buffer, tangents=True):
-            self._tangents[buffer] = temporary_companion(buffer, "dual")
+    def _add_temporary(self, buffer: Buffer) -> None:
+        if buffer not in self._tangents and may_have_temporary(buffer, tangents=True):
+            self._tangents[buffer] = temporary_shadow(buffer, "dual")
 
     def tangent(self, buffer: Buffer) -> Buffer | None:
         """The dual that a field has in this block, if any."""
         self._begin_duals_of(buffer)
         return tangent_of(buffer, self._tangents)
 
-    def lend(self, buffer: Buffer) -> None:
+    def add_temporary(self, buffer: Buffer) -> None:
         """Give a temporary dual to a field that is about to hold varying values."""
-        self._lend(buffer)
+        self._add_temporary(buffer)
 
     def preparing_gradient(self) -> bool:
         missing = [
@@ -315,7 +321,7 @@ class ForwardMode(Recorder):
         if buffer.primal is not None and buffer.primal.adjoint is buffer:
             self.keep_gradients([buffer])
         if source in self._tangents or (source is not None and source.tangent is not None):
-            self._lend(buffer)
+            self._add_temporary(buffer)
         if position is ...:
             self._lost.write(buffer, source, caller() if source is not None else NOWHERE, whole=True)
         if buffer.primal is not None and buffer.tangent is None and buffer is buffer.primal.adjoint:
@@ -324,7 +330,7 @@ class ForwardMode(Recorder):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
             if holds_traced(value) and varies(tangents_in(value)):
-                self._lend(buffer)
+                self._add_temporary(buffer)
         write_tangents(buffer, position, value, source, self._tangents)
 
     def computing(self, computation: Computation) -> None:
@@ -336,7 +342,7 @@ class ForwardMode(Recorder):
         given = [self.tangent(buffer) for buffer in computation.inputs]
         if any(one is not None for one in given):
             for buffer in computation.outputs:
-                self._lend(buffer)
+                self._add_temporary(buffer)
         for buffer in computation.written:
             note_overwriting(buffer)
             self._lost.write(buffer, lost, computation.span, whole=True)

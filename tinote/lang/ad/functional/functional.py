@@ -59,7 +59,7 @@ from tinote.lang.ad.functional.runs import (
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.sparse import Pattern, misses, probe, values
-from tinote.lang.ad.memory.states import CompanionsBefore, State
+from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.ad.memory.values import plain_array
 from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
@@ -68,7 +68,7 @@ from tinote.lang.data.traced import Trace, constants
 from tinote.lang.session.owners import interrupting
 from tinote.lang.session.renamed import also_called
 from tinote.lang.session.state import Recorder, recorder
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 
 class MissingElementsError(DifferentiationError):
@@ -161,7 +161,7 @@ def _value_and_grad(
     task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with CompanionsBefore() as before:
+        with ShadowsBefore() as before:
             ran = recorded(task, args, kwargs, before, shares=True, zero=True)
             value = ran.number
             found = ran.gradients(pull_back(ran, np.ones(())))
@@ -222,7 +222,7 @@ def vjp(
         if _has_several(task, seed):
             return along_all(seed, args, kwargs)
         direction = _seed_for(task, seed)
-        with CompanionsBefore() as before:
+        with ShadowsBefore() as before:
             ran = recorded(task, args, kwargs, before, shares=True)
             value = ran.value
             found = ran.gradients(pull_back(ran, direction))
@@ -232,7 +232,7 @@ def vjp(
     def along_all(seed: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         count, shape = len(seed), shape_of(task.loss_field)
         directions = seed_array(seed, (count, *shape), "", f"seeds of {task.loss_field.name!r}")
-        with CompanionsBefore() as before:
+        with ShadowsBefore() as before:
             ran = recorded(task, args, kwargs, before)
             value = ran.value
             found = _products(ran, count, lambda first, end: directions[first:end])
@@ -285,7 +285,7 @@ def jvp(
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with CompanionsBefore() as before:
+        with ShadowsBefore() as before:
             return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs, before)
 
     def inner(outer: Recorder, seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -374,11 +374,11 @@ def jacobian(
         task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        if sparse and (listener := heard()) is not None:
+        if sparse and (listener := active_listener()) is not None:
             listener.taking("a sparse Jacobian, whose pattern is found out")
         if not sparse and (mode == "reverse" or (mode is None and not _forward_is_shorter(task, args))):
             return task.shaped(_rows(task, args, kwargs))
-        with CompanionsBefore() as before, State() as start:
+        with ShadowsBefore() as before, State() as start:
             # A sparse one has one width for all: what runs is compiled once.
             columns = _Columns(task, args, kwargs, before, start, MOST_DIRECTIONS if sparse else None)
             found = _elements(columns, sparsity) if sparse else _columns(columns)
@@ -478,8 +478,8 @@ def _value_and_grad_and_hvp(
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
         directions = bound.directions(vector, task)
-        with CompanionsBefore() as before:
-            journal.leave_companions(before)
+        with ShadowsBefore() as before:
+            journal.leave_shadows(before)
             begin_along(journal, bound, directions)
             journal.opened = task.span
             if task.loss is not None:
@@ -554,7 +554,7 @@ def _rows(task: DifferentiatedFunction, args: tuple[Any, ...], kwargs: dict[str,
     def unit_rows(first: int, end: int) -> Array:
         return np.eye(end - first, count, first).reshape(end - first, *shape)
 
-    with CompanionsBefore() as before:
+    with ShadowsBefore() as before:
         ran = recorded(task, args, kwargs, before)
         found = _products(ran, count, unit_rows)
     return [whole.reshape(shape + one.shape) for whole, one in zip(found, ran.bound.inputs, strict=True)]
@@ -599,7 +599,7 @@ class _Columns:
         task: DifferentiatedFunction,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        before: CompanionsBefore,
+        before: ShadowsBefore,
         start: State,
         count: int | None = None,
     ) -> None:
@@ -668,7 +668,7 @@ class _Columns:
 
     def _compare(self, value: Any) -> None:
         """Raise for a run with another result than the first one. (A capture compares more than that.)"""
-        if heard() is not None:
+        if active_listener() is not None:
             return
         found = np.array(plain_array(value))
         if self._value is None:
@@ -775,7 +775,7 @@ def _pushed(
     seeds: Callable[[Bound], list[Array]],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    before: CompanionsBefore,
+    before: ShadowsBefore,
     *,
     repeats: bool = False,
 ) -> tuple[Any, Any]:
@@ -808,7 +808,7 @@ def _pushed_along(
     with SeveralDirections(fields, seeds, trace) as mode:
         with bound.running():
             task.f(*bound.args, **kwargs)
-        return None if heard() is not None else number_or_array(task.loss), mode.tangents(task.loss)
+        return None if active_listener() is not None else number_or_array(task.loss), mode.tangents(task.loss)
 
 
 def _has_several(task: DifferentiatedFunction, seed: Any) -> bool:

@@ -30,7 +30,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.owners import interrupted
-from tinote.lang.session.state import DifferentiationBlock, beside, recorder
+from tinote.lang.session.state import DifferentiationBlock, independent_recordings, recorder
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -133,7 +133,7 @@ class FwdMode:
         frame = sys._getframe(1)
         self._mode.interrupts = interrupted()
         if self._mode.interrupts:
-            self._apart.enter_context(beside())
+            self._apart.enter_context(independent_recordings())
         outer = recorder.get()
         self._block = DifferentiationBlock((frame.f_code.co_filename, frame.f_lineno))
         try:

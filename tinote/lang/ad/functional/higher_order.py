@@ -44,9 +44,9 @@ from tinote.lang.ad.functional.nested import (
 from tinote.lang.ad.functional.pushed_mode import (
     PushedMode,
     base_of,
-    companions_beyond,
     lifts_of,
     next_depth,
+    tangent_fields_beyond,
 )
 from tinote.lang.ad.functional.runs import Run, result_of
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
@@ -55,7 +55,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, InnerEvents, NumberOf, RecordedLaunch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
@@ -163,7 +163,7 @@ def _pointed(block: PushedMode, inner: Inner) -> Bound:
 def _parts_taken(block: PushedMode, result: Any) -> tuple[Any, Any]:
     """The result of a block of pushforwards and its tangent, as parts of the outer recording."""
     if isinstance(result, Field):
-        return _taken(result), _taken(block.companion(result))
+        return _taken(result), _taken(block.tangent_field(result))
     return block.parts(result)
 
 
@@ -271,7 +271,7 @@ class _Record:
         """Those of a field."""
         if not lifts:
             return [field]
-        tangents = lifts[-1].companion(field)
+        tangents = lifts[-1].tangent_field(field)
         if tangents is None:
             raise DifferentiationError(f"'{field.name}' was declared to be constant", self.inner.span)
         return [*self._fields(field, lifts[:-1]), *self._fields(tangents, lifts[:-1])]
@@ -446,8 +446,8 @@ class _Record:
     def _first(self, journal: Journal) -> tuple[list[_Part], list[list[_Part]], set[int]]:
         blocks = self._blocks(journal)
         self.seeds = self._seeds()
-        with CompanionsBefore() as before:
-            journal.leave_companions(before)
+        with ShadowsBefore() as before:
+            journal.leave_shadows(before)
             try:
                 run = self._run(journal, blocks, self.inner.args, repeats=False)
                 results = self._called(run, blocks)
@@ -529,7 +529,7 @@ class _Record:
         for buffer in effects.written:
             if buffer.tangent is not None:
                 kept.add(memory_of(buffer.tangent))
-        for field in companions_beyond(depth - 1):
+        for field in tangent_fields_beyond(depth - 1):
             for one in (field, field.dual, field.grad, field.grad.dual):
                 kept.add(one.memory)
                 one.memory.clear()
@@ -563,7 +563,7 @@ class _Record:
                 block.forget()
             journal.forget()
             session.launches = launches
-            for field in companions_beyond(depth - 1):
+            for field in tangent_fields_beyond(depth - 1):
                 for one in (field, field.dual, field.grad, field.grad.dual):
                     one.memory.clear()
             unwinding(kept.put_back)
@@ -578,7 +578,7 @@ class _Record:
                 top.give(one.number, self._whole(made, blocks[:-1]), self._whole(numbers_along, blocks[:-1]))
                 continue
             assert one.field is not None
-            along = top.companion(one.field)
+            along = top.tangent_field(one.field)
             assert along is not None
             for own, (value, tangent) in zip(self._fields(along, blocks[:-1]), directions, strict=True):
                 numbers(own.buffer)[...] = value.reshape(numbers(own.buffer).shape)

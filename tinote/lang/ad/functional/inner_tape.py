@@ -15,7 +15,7 @@ another one (`nested.py`): the tangent of g along w is the gradient of w · g.
 
 The gradients of the two levels share memory, but not at the same time: the results of the tape are values, and each
 launch that reads them saves a copy; when the sweep of the outer recording begins, gradients have their contents from
-before the first inner tape (`Journal.companions_before`).
+before the first inner tape (`Journal.shadows_before`).
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class InnerTape:
 
     def _take_over(self) -> None:
         """Let the outer recording claim gradients of another owner that the tape uses."""
-        companions = self._tape.companions
-        others = claim(companions, clear=self._outer.clear_gradients)
+        shadows = self._tape.shadows
+        others = claim(shadows, clear=self._outer.clear_gradients)
         if others:
-            assert self._outer.companions_before is not None
-            self._outer.companions_before.keep({gradient: memory_of(gradient) for gradient in others})
+            assert self._outer.shadows_before is not None
+            self._outer.shadows_before.keep({gradient: memory_of(gradient) for gradient in others})
             for gradient in others if self._clears else ():
                 memory_of(gradient).clear()
 

@@ -22,7 +22,7 @@ from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.kernels.stand_ins import StandIns, stand_ins
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
@@ -60,7 +60,7 @@ class DifferentiatedFunction:
 
     def stand_in(self, position: int, array: Array, *, needs_dual: bool) -> StandIn:
         """The proxy for `array`, the argument at `position`: reused from an earlier call, if it fits."""
-        found = self._idle.pop(_idle_key(position, array), None) if heard() is None else None
+        found = self._idle.pop(_idle_key(position, array), None) if active_listener() is None else None
         if found is None or found.has_dual is not needs_dual or not found.is_alive:
             return stand_in(array, needs_dual=needs_dual)
         found.hold(array)
@@ -68,7 +68,7 @@ class DifferentiatedFunction:
 
     def give_back(self, position: int, used: StandIn) -> None:
         """Return a proxy for the argument at `position` after a call, if there are no other references to it."""
-        if heard() is None and used.let_go():
+        if active_listener() is None and used.let_go():
             if len(self._idle) >= _MOST_IDLE:
                 self._idle.clear()
             self._idle[_idle_key(position, used)] = used
@@ -180,7 +180,7 @@ class Input:
         return self._derivative(self.field.grad.dual)
 
     def _derivative(self, found: Field) -> Any:
-        if self.stand_in is not None and self.stand_in.shape and heard() is None:
+        if self.stand_in is not None and self.stand_in.shape and active_listener() is None:
             return self._like_given(self.stand_in.taken(found))
         return self._like_given(number_or_array(found))
 
@@ -356,7 +356,7 @@ def number_in(field: Field) -> Any:
 
 def _item(array: Array) -> Any:
     value = array.item()
-    listener = heard()
+    listener = active_listener()
     return value if listener is None else listener.reading(array, (), value)
 
 

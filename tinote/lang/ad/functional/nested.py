@@ -60,7 +60,7 @@ from tinote.lang.ad.journal.events import (
 from tinote.lang.ad.journal.from_python import Taken
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import (
     accumulate,
@@ -77,7 +77,7 @@ from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.owners import claim, give_back, own_duals
-from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session
+from tinote.lang.session.state import Recorder, independent_recordings, memory_of, note_python_write, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 from tinote.source import caller
@@ -125,10 +125,10 @@ def alone(outer: Recorder) -> Iterator[None]:
     """A block outside the recording, inside a function with or without a custom gradient, or inside such a gradient: it
     records and differentiates independently, and listeners are notified of its effects.
     """
-    effects = Effects(outer.overwriting_beside)
-    with beside(), effects.listening():
+    effects = Effects(outer.overwriting_independently)
+    with independent_recordings(), effects.listening():
         yield
-    outer.ran_beside(effects.loaded, effects.written)
+    outer.ran_independently(effects.loaded, effects.written)
 
 
 # ---- results
@@ -502,8 +502,8 @@ class Recorded:
         journal.is_inner = True
         journal.opened_within = self.outer.opened_notes()
         journal.from_python = []
-        with CompanionsBefore() as before:
-            journal.leave_companions(before)
+        with ShadowsBefore() as before:
+            journal.leave_shadows(before)
             try:
                 bound = self._bound(journal, duals=False)
                 run = recorded_from(task, bound, journal, self.kwargs)
@@ -520,7 +520,7 @@ class Recorded:
                     sweep.seed(result, seed.item())
                 sweep.run()
                 found = [one.gradient(sweep) for one in bound.inputs]
-                self.gradients = _gradients(run) | journal.companions
+                self.gradients = _gradients(run) | journal.shadows
             finally:
                 journal.forget()
         return value, found, journal, taken | self.sources
@@ -735,8 +735,8 @@ def pushed_within(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
         given = inner.args[position]
         if one.number is not None and type(given) is Traced and outer.trace.is_active(given):
             one.number.tangent = given.tangent
-    with CompanionsBefore() as before:
-        journal.leave_companions(before)
+    with ShadowsBefore() as before:
+        journal.leave_shadows(before)
         try:
             run = recorded_from(task, bound, journal, inner.kwargs)
             refuse_written(bound, inner)

@@ -17,7 +17,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.nests import leaves
 from tinote.lang.data.traced import holds_traced
 from tinote.lang.session.state import Recorder
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 
 def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
@@ -40,7 +40,7 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
 
 def refuse_capture(what: str) -> None:
     """Derivatives of a third order are not part of a step that is being captured."""
-    if (listener := heard()) is not None:
+    if (listener := active_listener()) is not None:
         listener.taking(what)
 
 

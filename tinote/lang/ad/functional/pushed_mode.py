@@ -4,10 +4,10 @@
         f                           ->      pushforward of f, whose launches, numbers and writes are recorded
 
 A launch becomes one of the kernel's pushforward (`compiler/pushed.py`), a kernel like any other. The tangents of a
-field are in a *companion*, a field of its own that has a gradient and a dual where the field has them; a number has two
+field are in a field of their own that has a gradient and a dual where the field has them; a number has two
 parts, its value and its tangent, which are numbers of the recording around. So the outer derivative differentiates the
-tangents, too, and blocks of this kind may be nested: each has companions of its own `depth`, including companions of
-companions. Perturbations of different depths are separate.
+tangents, too, and blocks of this kind may be nested: each has shadows of its own `depth`, including shadows of
+shadows. Perturbations of different depths are separate.
 """
 
 from __future__ import annotations
@@ -35,39 +35,39 @@ from tinote.lang.data.traced import Trace, Traced, computed_as, kind_of_dual, ob
 from tinote.lang.data.traced_derivatives import ConstantDual, Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recorder, recording_as, session
-from tinote.runtime.seam import heard, silently
+from tinote.runtime.seam import active_listener, silently
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
 
-#: The companions of fields, by depth; they go with their fields.
-_companions: WeakKeyDictionary[Buffer, dict[int, Field]] = WeakKeyDictionary()
+#: The tangents of fields, by depth; they go with their fields.
+_tangent_fields: WeakKeyDictionary[Buffer, dict[int, Field]] = WeakKeyDictionary()
 
 #: All of them.
-_all_companions: WeakSet[Buffer] = WeakSet()
+_all_tangent_fields: WeakSet[Buffer] = WeakSet()
 
 
-def companion(field: Field, depth: int) -> Field:
-    """The companion with a field's tangents at this depth: zeros, unless a block of this depth uses it."""
-    known = _companions.setdefault(field.buffer, {})
+def tangent_field(field: Field, depth: int) -> Field:
+    """The shadow with a field's tangents at this depth: zeros, unless a block of this depth uses it."""
+    known = _tangent_fields.setdefault(field.buffer, {})
     found = known.get(depth)
     if found is None or not _lives(found):
         name = f"{field.name}.dual"
-        # The companion of a field stays alive, and is not part of the present block.
+        # The shadow of a field stays alive, and is not part of the present block.
         found = known[depth] = field._like(name) if isinstance(field, StandIn) else silently(field._like, name)
-        _all_companions.add(found.buffer)
+        _all_tangent_fields.add(found.buffer)
     return found
 
 
-def is_companion(field: Field) -> bool:
+def is_tangent_field(field: Field) -> bool:
     """Whether a field holds tangents of another one."""
-    return field.buffer in _all_companions
+    return field.buffer in _all_tangent_fields
 
 
-def companions_beyond(depth: int) -> list[Field]:
-    """All companions of greater depths than this, with their own companions of any depth."""
+def tangent_fields_beyond(depth: int) -> list[Field]:
+    """All shadows of greater depths than this, with their own shadows of any depth."""
     found: list[Field] = []
-    known = list(_companions.values())
+    known = list(_tangent_fields.values())
     for at, one in [pair for own in known for pair in list(own.items())]:
         if at > depth:
             found += [one, *_all_of(one)]
@@ -75,8 +75,8 @@ def companions_beyond(depth: int) -> list[Field]:
 
 
 def _all_of(field: Field) -> list[Field]:
-    """The companions of a field, and theirs."""
-    own = list(_companions.get(field.buffer, {}).values())
+    """The tangents of a field, and theirs."""
+    own = list(_tangent_fields.get(field.buffer, {}).values())
     return [*own, *[further for one in own for further in _all_of(one)]]
 
 
@@ -106,10 +106,10 @@ def next_depth(outer: Recorder) -> int:
     return 1 + (lifts[-1].depth if lifts else base_of(outer).depth)
 
 
-def companions_with_values(outer: Recorder) -> set[Buffer]:
+def shadows_with_values(outer: Recorder) -> set[Buffer]:
     """The gradients and duals that hold values in `outer`: the results of inner blocks."""
     base = base_of(outer)
-    found = base.companions_with_values if isinstance(base, Journal | ForwardMode) else set()
+    found = base.shadows_with_values if isinstance(base, Journal | ForwardMode) else set()
     return found.union(*[block.values for block in lifts_of(outer)])
 
 
@@ -122,7 +122,7 @@ class Unrecorded(Recorder):
 
 class PushedMode(Recorder):
     """The recorder of a block at this `depth` inside of the recording `base`. `again`: a block whose tangents it
-    continues in another recording: its numbers and companions are the same.
+    continues in another recording: its numbers and tangent fields are the same.
     """
 
     gradients = None
@@ -145,7 +145,7 @@ class PushedMode(Recorder):
         self.trace.computes = self
         self.clears_duals = base.clears_duals
         #: gradients and duals that hold the results of finished blocks
-        self.values = companions_with_values(base)
+        self.values = shadows_with_values(base)
         #: memory declared constant that holds varying values, and where these were written
         self._lost: dict[Buffer, Span] = {} if again is None else dict(again._lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
@@ -170,7 +170,7 @@ class PushedMode(Recorder):
         return recording_as(self.base)
 
     def close(self) -> None:
-        """Free its numbers and companions; the latter are set to zero."""
+        """Free its numbers and shadows; the latter are set to zero."""
         with self.below():
             for field in list(self._used.values()):
                 note_python_write(field.buffer, ..., 0.0)
@@ -227,11 +227,11 @@ class PushedMode(Recorder):
 
     # ---- memory
 
-    def companion(self, field: Field) -> Field | None:
-        """The companion with a field's tangents; None for constants."""
+    def tangent_field(self, field: Field) -> Field | None:
+        """The shadow with a field's tangents; None for constants."""
         if self._is_constant(field.buffer):
             return None
-        found = companion(field, self.depth)
+        found = tangent_field(field, self.depth)
         if found.buffer not in self._used:
             self._use(found)
             self.making(found.buffer, field.buffer)
@@ -251,17 +251,17 @@ class PushedMode(Recorder):
         """The same of the field with this buffer."""
         if self._is_constant(buffer):
             return None
-        if (known := self.known_companion(buffer)) is not None:
+        if (known := self.known_tangents(buffer)) is not None:
             return known
         field = next((f for f in list(session.fields) if f.buffer is buffer), None)
-        return None if field is None else self.companion(field)
+        return None if field is None else self.tangent_field(field)
 
     def _tangents_read(self, buffer: Buffer) -> Field | None:
-        """The same for memory that is only read: it is constant if it is declared without a companion and holds no
+        """The same for memory that is only read: it is constant if it is declared without a shadow and holds no
         varying values.
         """
         if buffer.adjoint is None and buffer.tangent is None and buffer.primal is None:
-            return self.known_companion(buffer)
+            return self.known_tangents(buffer)
         return self.tangents_of(buffer)
 
     def _has_tangents(self, buffer: Buffer) -> bool:
@@ -271,9 +271,9 @@ class PushedMode(Recorder):
             return True
         return self.duals_are_values and primal.primal is None and buffer is primal.tangent
 
-    def known_companion(self, buffer: Buffer) -> Field | None:
+    def known_tangents(self, buffer: Buffer) -> Field | None:
         """The same where this block has used it already."""
-        known = _companions.get(buffer, {}).get(self.depth)
+        known = _tangent_fields.get(buffer, {}).get(self.depth)
         return known if known is not None and self._uses(known) else None
 
     def _uses(self, found: Field) -> bool:
@@ -281,7 +281,7 @@ class PushedMode(Recorder):
 
     def point(self, field: Field, direction: Any) -> None:
         """Set the tangents of a field: an array, or the values of another field."""
-        own = self.companion(field)
+        own = self.tangent_field(field)
         if own is None:
             raise DifferentiationError(f"'{field.name}' was declared to be constant", caller())
         with self.below():
@@ -299,7 +299,7 @@ class PushedMode(Recorder):
     # ---- what runs
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._refuse_companions(instance)
+        self._refuse_shadows(instance)
         specialisation = instance.specialisation
         count = len(specialisation.arrays)
         arrays: tuple[BoundArray, ...] = values[:count]
@@ -329,7 +329,7 @@ class PushedMode(Recorder):
     def launched(self) -> None:
         self.base.launched()
 
-    def _refuse_companions(self, instance: Instance) -> None:
+    def _refuse_shadows(self, instance: Instance) -> None:
         touched = instance.specialisation.accesses()
         for buffer in touched.loaded | touched.written:
             if not self._has_tangents(buffer):
@@ -350,7 +350,7 @@ class PushedMode(Recorder):
     def _pushforward(
         self, instance: Instance, arrays: Sequence[BoundArray], further: Sequence[Field | None]
     ) -> Instance:
-        """The pushforward of a kernel, for arrays with these companions."""
+        """The pushforward of a kernel, for arrays with these shadows."""
         specialisation = instance.specialisation
         touched = specialisation.accesses()
         fields = sorted(
@@ -363,7 +363,7 @@ class PushedMode(Recorder):
         known = instance.pushforwards
         found = known.get(key)
         if found is None:
-            companions = {buffer: own.buffer for buffer, own in pairs if own is not None}
+            memory_tangents = {buffer: own.buffer for buffer, own in pairs if own is not None}
             made: list[Buffer] = []
             for formal, own in zip(specialisation.arrays, further, strict=True):
                 if own is not None:
@@ -376,16 +376,16 @@ class PushedMode(Recorder):
                         _has_second(own),
                         noalias=formal.noalias,
                     )
-                    companions[formal] = formal_array(f"{formal.name}.dual", kind)
-                    made.append(companions[formal])
-            found = known[key] = Instance(PushedSpecialisation(specialisation, companions, made))
+                    memory_tangents[formal] = formal_array(f"{formal.name}.dual", kind)
+                    made.append(memory_tangents[formal])
+            found = known[key] = Instance(PushedSpecialisation(specialisation, memory_tangents, made))
         return found
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None:
             self._base_writes(buffer, position, None, source)
             given = self._tangents_read(source)
-            own = self.known_companion(buffer) if given is None else self.tangents_of(buffer)
+            own = self.known_tangents(buffer) if given is None else self.tangents_of(buffer)
             self._note_constants(buffer, source, varies=given is not None, whole=position is ...)
             if own is not None:
                 with self.below():
@@ -397,7 +397,7 @@ class PushedMode(Recorder):
         self._base_writes(buffer, position, values, None)
         varies = self._has_tangents(buffer) and (type(tangents) is not float or tangents != 0)
         self._note_constants(buffer, None, varies=varies, whole=position is ...)
-        own = self.tangents_of(buffer) if varies else self.known_companion(buffer)
+        own = self.tangents_of(buffer) if varies else self.known_tangents(buffer)
         if own is not None:
             with self.below():
                 self._store(own, position, tangents)
@@ -452,7 +452,7 @@ class PushedMode(Recorder):
         return objects([self.number(*pair) for pair in pairs], buffer.element)
 
     def _tangents_taken(self, buffer: Buffer) -> Field | None:
-        """The companion of memory that Python reads."""
+        """The shadow of memory that Python reads."""
         if buffer in self._lost:
             self._refuse_reading(buffer, Note("from there Python reads them", caller()))
         return self._tangents_read(buffer) if self._has_tangents(buffer) else None
@@ -462,8 +462,8 @@ class PushedMode(Recorder):
 
     def taking(self, buffer: Buffer) -> None:
         self.base.taking(buffer)
-        own = self.known_companion(buffer)
-        if buffer in self._lost or (own is not None and (heard() is not None or numbers(own.buffer).any())):
+        own = self.known_tangents(buffer)
+        if buffer in self._lost or (own is not None and (active_listener() is not None or numbers(own.buffer).any())):
             self.trace.note_taken_out()
 
     def sharing(self, buffer: Buffer) -> None:

@@ -28,7 +28,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import taken_copy, zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,7 @@ class SeveralRows:
         self._directions = directions
         self._adjoints = TemporaryAdjoints((), directions=directions)
         #: all memory that may get adjoints
-        self._carrying = {buffer for one in launches.values() for buffer in one.lent}
+        self._carrying = {buffer for one in launches.values() for buffer in one.temporaries}
         for event in events:
             if isinstance(event, Write) and event.source is not None and event.target.dtype.kind == "f":
                 self._carrying |= {one for one in (event.source, event.target) if run.journal.is_followed(one)}
@@ -78,7 +78,7 @@ class SeveralRows:
         assert isinstance(result, Field)
         start, count = np.moveaxis(numbers(self._adjoints.made(result.buffer)), -1, 0), len(seeds)
         seeds = seeds.reshape((count, *start.shape[1:]))
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.assigning(start[:count], ..., seeds, seeds)
         start[:count] = seeds
         self._run.journal.sweep_along(_Sweep, self._events, self._launches, self._adjoints).run()
@@ -90,7 +90,7 @@ class SeveralRows:
             return zeros((count, *field.shape, *field.element))
         rows = np.moveaxis(numbers(found), -1, 0)[:count]
         # Planes are returned to the caller: the next sweep gets memory of its own.
-        return rows if rows.flags.c_contiguous and heard() is None else taken_copy(rows)
+        return rows if rows.flags.c_contiguous and active_listener() is None else taken_copy(rows)
 
 
 class _Sweep(Sweep):
@@ -125,8 +125,8 @@ def _along(launch: RecordedLaunch, directions: int) -> Arguments | None:
     touched = specialisation.accesses().loaded | specialisation.accesses().written
     if launch.flow is not None or any(buffer.primal is not None for buffer in touched):
         return None
-    lent = {b for b in touched if b.adjoint is not None} | arguments.request.temporaries
-    if any(isinstance(arguments.actual(buffer), ExternalArray) for buffer in lent):
+    temporaries = {b for b in touched if b.adjoint is not None} | arguments.request.temporaries
+    if any(isinstance(arguments.actual(buffer), ExternalArray) for buffer in temporaries):
         return None
-    request = Request(Derivative.REVERSE, directions=directions).lending(frozenset(lent))
+    request = Request(Derivative.REVERSE, directions=directions).with_temporaries(frozenset(temporaries))
     return Arguments(specialisation, arguments.values, request)

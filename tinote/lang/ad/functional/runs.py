@@ -10,7 +10,7 @@ from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunctio
 from tinote.lang.ad.functional.seeds import store_seed
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values
@@ -77,7 +77,7 @@ def recorded(
     task: DifferentiatedFunction,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    before: CompanionsBefore | None = None,
+    before: ShadowsBefore | None = None,
     *,
     shares: bool = False,
     zero: bool = False,
@@ -87,7 +87,7 @@ def recorded(
     """
     journal = Journal(shares=shares)
     if before is not None:
-        journal.leave_companions(before)
+        journal.leave_shadows(before)
         journal.opened = task.span
         if task.loss is not None and zero:
             journal.begin_loss(task.loss)

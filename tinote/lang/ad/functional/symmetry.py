@@ -21,7 +21,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.journal.events import Custom, Event, RecordedLaunch
 from tinote.lang.ad.memory.undo import numbers
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +81,7 @@ def tangents_of_gradients(buffers: Iterable[Buffer]) -> list[Any]:
 
 def is_to_be_tried(customs: Sequence[CustomCall], weights: Iterable[Array]) -> bool:
     """Whether there are such calls, and any adjoint is propagated to them."""
-    if customs and (listener := heard()) is not None:
+    if customs and (listener := active_listener()) is not None:
         listener.taking("the trial whether second derivatives are symmetric")
     return bool(customs) and any(one.any() for one in weights)
 

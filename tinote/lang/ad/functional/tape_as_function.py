@@ -13,7 +13,7 @@ to its start, that function runs in the outer recording, and its results are wri
 are values there, with tangents and adjoints of their own.
 
 Derivatives of several levels share memory, but not at the same time. Before the sweep of a recording begins, gradients
-are restored to their contents from before its first inner block (`Journal.companions_before`). Where the duals of
+are restored to their contents from before its first inner block (`Journal.shadows_before`). Where the duals of
 fields hold the tangents of the outer recording, those that are values are stored elsewhere (`Journal.duals_apart`).
 """
 
@@ -24,15 +24,15 @@ from typing import Any, NoReturn
 from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.functional.again import (
     Again,
-    companions_are_values,
     keep_gradients_apart,
     leave_value,
+    shadows_are_values,
 )
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction
 from tinote.lang.ad.functional.nested import Inner
 from tinote.lang.ad.functional.nesting import inside, refuse_capture
-from tinote.lang.ad.functional.pushed_mode import PushedMode, companions_with_values, is_companion
+from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values
 from tinote.lang.ad.functional.second_order import give_gradients_duals
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
@@ -100,11 +100,11 @@ class TapeAsFunction:
         """End the tape and compute its gradients."""
         tape, outer = self._tape, self._outer
         changed = tape.changed_gradients() - {self._loss.grad.buffer}
-        known = [f for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not is_companion(f)]
+        known = [f for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not is_tangent_field(f)]
         fields = [field for field in known if field.grad.buffer in changed]
         found = self._gradients(fields) if fields else []
-        have_values = companions_with_values(outer)
-        companions_are_values(outer, [field.grad.buffer for field in known], self._span)
+        have_values = shadows_with_values(outer)
+        shadows_are_values(outer, [field.grad.buffer for field in known], self._span)
         for field, gradient in zip(fields, found, strict=True):
             leave_value(outer, field.grad.buffer, gradient)
         for field in known:

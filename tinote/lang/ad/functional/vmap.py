@@ -18,9 +18,9 @@ import numpy as np
 from tinote.errors import CaptureError, DifferentiationError, TinoteError, at_users_frames, users_trace
 from tinote.lang.ad.functional.inputs import shape_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
-from tinote.lang.ad.memory.states import CompanionsBefore, State
+from tinote.lang.ad.memory.states import ShadowsBefore, State
+from tinote.lang.capture.batch import Batch, in_member
 from tinote.lang.capture.explore import captured
-from tinote.lang.capture.worlds import Worlds, in_world
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
@@ -28,7 +28,7 @@ from tinote.lang.data.nests import map_leaves
 from tinote.lang.session.owners import own_duals, own_gradients
 from tinote.lang.session.state import session
 from tinote.runtime.memory import Memory
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
@@ -120,11 +120,11 @@ class _Leaf(NamedTuple):
             isinstance(self.values, np.ndarray) and not self.is_array
         )
 
-    def of(self, world: int) -> Any:
+    def of(self, member: int) -> Any:
         """The value of one copy."""
         if not self.differs:
             return self.values
-        found = self.values[world]
+        found = self.values[member]
         return found.item() if isinstance(found, np.generic) else found
 
     def kind(self) -> Any:
@@ -148,7 +148,7 @@ class _Batched:
         self._has_one_field = isinstance(fields, Field)
         self._results = self._given_fields(results, "results")
         self._has_one_result = isinstance(results, Field)
-        self._programs: OrderedDict[Any, tuple[Worlds, list[Any]]] = OrderedDict()
+        self._programs: OrderedDict[Any, tuple[Batch, list[Any]]] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
         """In another process it makes programs of its own."""
@@ -187,7 +187,7 @@ class _Batched:
         count = _count(leaves, span)
         config = session.config
         if (
-            heard() is not None
+            active_listener() is not None
             or session.watchers
             or config.arch != "cpu"
             or config.kernel_profiler
@@ -205,27 +205,27 @@ class _Batched:
         arrays = [np.ascontiguousarray(leaf.values) for leaf in leaves if leaf.is_array]
         return self._placed(known[0].run(count, numbers, arrays))
 
-    def _program(self, shape: Any, leaves: Sequence[_Leaf], span: Span) -> tuple[Worlds, list[Any]]:
+    def _program(self, shape: Any, leaves: Sequence[_Leaf], span: Span) -> tuple[Batch, list[Any]]:
         """The function as a program, captured for the first copy, with the objects that it keeps alive."""
         first = [leaf.of(0) for leaf in leaves]
         given = [_own(one) if isinstance(one, np.ndarray) else one for one in first]
         arrays = [one for one in given if isinstance(one, CapturedArray)]
 
-        def world(*values: Any) -> Any:
-            return self._world(shape, values)
+        def member(*values: Any) -> Any:
+            return self._member(shape, values)
 
-        world.__tinote_calls__ = self._f  # type: ignore[attr-defined]
+        member.__tinote_calls__ = self._f  # type: ignore[attr-defined]
         try:
-            program = captured(world, tuple(given), (), arrays)
+            program = captured(member, tuple(given), (), arrays)
         except CaptureError as error:
             if not error.span.line:
                 error.span = span
             raise
         numbers = [leaf.differs for leaf in leaves if leaf.is_number]
         differ = [leaf.differs for leaf in leaves if leaf.is_array]
-        return Worlds(program, numbers, list(zip(arrays, differ, strict=True)), span), given
+        return Batch(program, numbers, list(zip(arrays, differ, strict=True)), span), given
 
-    def _world(self, shape: Any, values: Sequence[Any]) -> Any:
+    def _member(self, shape: Any, values: Sequence[Any]) -> Any:
         """Run one copy."""
         own, args, kwargs = _filled(shape, iter(values))
         for field, value in zip(self._fields, own, strict=True):
@@ -242,25 +242,25 @@ class _Batched:
 
     def _loop(self, shape: Any, leaves: Sequence[_Leaf], count: int, span: Span) -> Any:
         """The same, one copy after another in Python."""
-        found, is_captured = [], heard() is not None  # which refuses to write to external arrays
-        with State(arrays=not is_captured) as before, CompanionsBefore() as companions:
-            companions.keep({**own_gradients(), **own_duals()})
+        found, is_captured = [], active_listener() is not None  # which refuses to write to external arrays
+        with State(arrays=not is_captured) as before, ShadowsBefore() as shadows:
+            shadows.keep({**own_gradients(), **own_duals()})
             try:
-                for world in range(count):
+                for member in range(count):
                     # Each copy has its own arguments to write to.
-                    values = [leaf.of(world) for leaf in leaves]
+                    values = [leaf.of(member) for leaf in leaves]
                     owned = [one.copy() if isinstance(one, np.ndarray) else one for one in values]
                     try:
-                        returned = self._world(shape, owned)
+                        returned = self._member(shape, owned)
                     except TinoteError as error:
-                        error.notes = (*error.notes, in_world(world, count, span))
+                        error.notes = (*error.notes, in_member(member, count, span))
                         raise
                     except Exception as error:
-                        error.add_note(f"in element {world} of a batch of {count}")
+                        error.add_note(f"in element {member} of a batch of {count}")
                         raise
                     found.append(returned if is_captured else _each_array(returned, np.ndarray.copy))
                     before.put_back_memory()
-                    companions.put_back()
+                    shadows.put_back()
             finally:
                 before.put_back_memory()
         return _stacked(found)
@@ -362,7 +362,7 @@ def _as_array(value: Any) -> Array | None:
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, Field):
-        return value.array_copy() if heard() is not None else value.held()
+        return value.array_copy() if active_listener() is not None else value.held()
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return value.detach().numpy()
@@ -439,15 +439,15 @@ def _stacked(found: Sequence[Any]) -> Any:
     if first is None or isinstance(first, str | bytes):
         return first
     values = [one.values if isinstance(one, Matrix) else one for one in found]
-    if heard() is None:
+    if active_listener() is None:
         return np.stack([np.asarray(one) for one in values])
     shape, dtype = np.shape(values[0]) if isinstance(values[0], np.ndarray) else (), np.dtype(np.float64)
     if isinstance(values[0], np.ndarray) and values[0].dtype != object:
         dtype = values[0].dtype
     size = dtype.itemsize * len(values) * int(np.prod(shape))
     made = np.ndarray((len(values), *shape), dtype, Memory(max(size, 8)).view()).view(CapturedArray)
-    for world, one in enumerate(values):
-        made[world] = one
+    for member, one in enumerate(values):
+        made[member] = one
     return made
 
 

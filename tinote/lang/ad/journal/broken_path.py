@@ -18,7 +18,7 @@ from tinote.source import Span
 
 
 class LostValues:
-    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold active values, and
+    """Fields without a shadow (a gradient; in forward mode, `tangents`, a dual) that hold active values, and
     the place where each was written. Events are passed in order; raises `DifferentiationError` where a value would be
     needed.
     """
@@ -30,12 +30,12 @@ class LostValues:
         self.numbers: dict[int, Buffer] = {}  # numbers read from such fields, or computed from these
         self._tangents = tangents
 
-    def _companion(self, buffer: Buffer) -> Buffer | None:
+    def _shadow(self, buffer: Buffer) -> Buffer | None:
         return buffer.tangent if self._tangents else buffer.adjoint
 
     def lose(self, buffer: Buffer, span: Span) -> None:
         """Record that an active value is written to memory, at `span`."""
-        if self._companion(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
+        if self._shadow(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
             return
         if isinstance(buffer, ExternalArray) or self._is_declared(buffer):
             self.spans.setdefault(buffer, span)
@@ -86,7 +86,7 @@ class LostValues:
 
     def _numbers_to_field(self, write: Write) -> None:
         written = set(write.sources)
-        if self._companion(write.target) is None:
+        if self._shadow(write.target) is None:
             if self._is_declared(write.target) or not written.isdisjoint(self.numbers):
                 self.spans.setdefault(write.target, write.span)
             return
@@ -176,10 +176,10 @@ class LostValues:
             if whole:
                 self.spans.pop(target, None)
         elif source in self.spans:
-            if self._companion(target) is not None:
+            if self._shadow(target) is not None:
                 self._refuse(source, self.spans[source], Note(f"from there they are copied to '{target.name}'", span))
             self.spans.setdefault(target, self.spans[source])
-        elif self._companion(source) is not None and self._is_declared(target):
+        elif self._shadow(source) is not None and self._is_declared(target):
             self.spans.setdefault(target, span)
 
 

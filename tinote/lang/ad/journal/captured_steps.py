@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.errors import TinoteError
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_shadow
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.targets import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
@@ -64,8 +64,8 @@ class StepFacts(NamedTuple):
     elements that its gradient reads after the step; `overwritten`: the elements that it writes to; `disturbed`: those
     that its gradient changes temporarily; `outputs`: for each returned number, whether it is differentiated. `moving`:
     memory whose accessed elements depend on the call, as given by `touching`, in order: these are not in the regions
-    here. `lent`: memory without a gradient whose temporary adjoint its gradient needs; `activated`: memory into which
-    differentiated values are written.
+    here. `temporaries`: memory without a gradient whose temporary adjoint its gradient needs; `activated`: memory into
+    which differentiated values are written.
     """
 
     launches: tuple[Arguments, ...]
@@ -78,7 +78,7 @@ class StepFacts(NamedTuple):
     outputs: tuple[bool, ...]
     moving: frozenset[Buffer]
     touching: tuple[Touching, ...]
-    lent: frozenset[Buffer]
+    temporaries: frozenset[Buffer]
     activated: Mapping[Buffer, Span]
 
     @property
@@ -124,7 +124,7 @@ class StepRegions(NamedTuple):
 class Way:
     """One control-flow path through a step, with its reverse sweep. `registers`: the numbers of the first part that the
     second reads, followed by those of its seeds; `blocks`: the memory that it reads, with offsets in the saved bytes of
-    a record; `lent`: its temporary adjoints, by their blocks. `number`: the index of the path.
+    a record; `temporaries`: its temporary adjoints, by their blocks. `number`: the index of the path.
     """
 
     number = 0
@@ -136,14 +136,14 @@ class Way:
         registers: Sequence[int],
         seeds: Sequence[int],
         blocks: dict[int, int],
-        lent: dict[int, Buffer],
+        temporaries: dict[int, Buffer],
     ) -> None:
         self.facts = facts
         self.registers = tuple(registers)
         self.seeds = tuple(seeds)
         self.plan = plan
         self._blocks = blocks
-        self._lent = lent
+        self._temporaries = temporaries
         ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, ops.End)]
         self._has_adjoints = any(end.result.parts for end in ends)
 
@@ -158,9 +158,9 @@ class Way:
         """Run the gradient of a record; returns the adjoints of its active arguments."""
         ready = self._prepared
         held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
-        if self._lent:
-            for block, buffer in self._lent.items():
-                adjoint = temporaries.of(buffer) or temporary_companion(buffer, "grad")
+        if self._temporaries:
+            for block, buffer in self._temporaries.items():
+                adjoint = temporaries.of(buffer) or temporary_shadow(buffer, "grad")
                 held.append(adjoint)
                 ready.point(block, memory_of(adjoint).begin)
         if kept is not None:
@@ -345,4 +345,4 @@ class CapturedStep(RecordedOperation):
         return self.way.facts.gradients
 
     def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
-        return self.way.facts.lent
+        return self.way.facts.temporaries

@@ -127,10 +127,10 @@ class CustomSweep(Recorder):
             if tangent is not None:
                 self._before.add(tangent, region)
 
-    def overwriting_beside(self, buffer: Buffer) -> None:
+    def overwriting_independently(self, buffer: Buffer) -> None:
         self.overwriting(buffer)
 
-    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+    def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         for buffer in own(loaded) if self._stale else ():
             self.taking(buffer)
 

@@ -127,7 +127,7 @@ class RecordedLaunch(RecordedOperation):
         return self.arguments.gradients
 
     def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
-        return self.loaded & self.arguments.lent
+        return self.loaded & self.arguments.temporaries
 
     def gradient_arguments(self) -> tuple[Any, ...]:
         """The arguments of the gradient: it reads the copies of external arrays, and may write to them. The

@@ -127,8 +127,8 @@ class TapeGraph:
         """The size of the record, in words."""
         launches = f"{self.launches:,} launch{'' if self.launches == 1 else 'es'}"
         copied = f"the tape has copied {readable_size(self.copied_bytes)}" if self.copied_bytes else "nothing is copied"
-        lent = ", ".join([b.name for b in self.fields if b in self.temporaries])
-        return f"{launches}; {copied}{f'; temporary adjoints: {lent}' if lent else ''}"
+        temporary = ", ".join([b.name for b in self.fields if b in self.temporaries])
+        return f"{launches}; {copied}{f'; temporary adjoints: {temporary}' if temporary else ''}"
 
     def __repr__(self) -> str:
         rows = [row for block in self.blocks for row in _rows_of(block)]

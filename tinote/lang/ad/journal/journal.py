@@ -29,14 +29,14 @@ from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, ref
 from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
-    LendingLaunch,
+    LaunchWithTemporaries,
     TemporaryAdjoints,
     tangent_of,
-    temporary_companion,
+    temporary_shadow,
     write_tangents,
 )
 from tinote.lang.ad.journal.touched_gradients import touched_by, touched_gradients, with_duals
-from tinote.lang.ad.memory.states import CompanionsBefore
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
@@ -45,12 +45,12 @@ from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
     Arguments,
     arguments_of,
-    lendable,
-    lending,
+    may_have_temporary,
     own,
     recorded_arguments,
     remember,
     remembered,
+    request_with_temporaries,
 )
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
@@ -78,7 +78,7 @@ from tinote.lang.session.state import (
 )
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import present_owner
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import NOWHERE, Span, caller
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
@@ -120,18 +120,18 @@ class Journal(Recorder):
     #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
     _usual: Request | None = GRADIENT
     #: launches without arrays that have temporary gradients, and the size of active memory then
-    _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
+    _known_with_temporaries: dict[tuple[Instance, Request], tuple[int, Arguments]]
     #: the previous recorder and watchers, while it records
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
     #: saves gradients and duals before they change, if they are to be restored in the end
-    gradients_before: CompanionsBefore | None = None
+    gradients_before: ShadowsBefore | None = None
     #: whether the duals that launches, Python and sweeps use begin at zero
     begins_duals = False
     #: whether gradients that another owner has computed begin at zero
     clear_gradients = True
     #: whether it is in use after recording: until it is swept and forgotten, or gradients are restored
     is_swept = False
-    leaves_companions = False
+    leaves_shadows = False
     #: the recording whose tangents it continues
     _tangents_of: Recorder | None = None
     #: the gradients that custom VJPs have used
@@ -141,7 +141,7 @@ class Journal(Recorder):
     #: for duals with results of an inner block: the place of the results if their own memory holds tangents
     duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
     #: the contents of gradients and duals before the first inner block wrote its own
-    companions_before: CompanionsBefore | None = None
+    shadows_before: ShadowsBefore | None = None
     #: whether everything needed to repeat it is recorded
     runs_again = False
     #: the launched kernels, and the numbers that Python passed to them or wrote to fields, where recorded
@@ -207,14 +207,14 @@ class Journal(Recorder):
         """Whether it is the recorder of a context."""
         return self._around is not None
 
-    def leave_companions(self, before: CompanionsBefore) -> None:
+    def leave_shadows(self, before: ShadowsBefore) -> None:
         """Restore gradients and duals at the end."""
-        self.gradients_before, self.leaves_companions = before, True
+        self.gradients_before, self.leaves_shadows = before, True
         before.hold_for(self)
 
     def start(self) -> None:
         """Become the recorder of this context, and watch writes of other contexts."""
-        if self._observers and (listener := heard()) is not None:
+        if self._observers and (listener := active_listener()) is not None:
             listener.taking("a tape that checks, or that does steps again")
         outer, watching = recorder.get(), own_watcher()
         if outer is None and watching is not None:  # an interrupt prevented its end
@@ -300,7 +300,7 @@ class Journal(Recorder):
             if arguments is None:
                 arguments = arguments_of(instance, values)
         self._pending = launch
-        if self.gradients_before is not None and arguments.writes_companions:
+        if self.gradients_before is not None and arguments.writes_shadows:
             for buffer in arguments.accesses.written:
                 self._keep_gradient(buffer)
         if self.begins_duals:
@@ -309,7 +309,7 @@ class Journal(Recorder):
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
         if self._observers:
-            native = self._told(instance, arguments, native)
+            native = self._observed(instance, arguments, native)
         if flow is None:
             return native
         if self.tangents and arguments.request.temporaries:
@@ -319,13 +319,13 @@ class Journal(Recorder):
 
     def _with_temporary_tangents(self, native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
         """The code for the pushforward of a launch, or `native` in its place."""
-        temporaries = TemporaryAdjoints((), tangents, apart=self.duals_apart)
+        duals = TemporaryAdjoints((), tangents, apart=self.duals_apart)
         if native is None:
-            return LendingLaunch(temporaries, arguments, PUSHFORWARD.lending(arguments.request.temporaries))
-        native.lend = lambda values: temporaries.values(arguments, values, native.mode)
+            return LaunchWithTemporaries(duals, arguments, PUSHFORWARD.with_temporaries(arguments.request.temporaries))
+        native.bind = lambda values: duals.values(arguments, values, native.mode)
         return native
 
-    def _told(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
+    def _observed(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
         """Notify the observers of a launch. Returns the code to launch: `native`, or a replacement by one of them."""
         if native is not None and self._checks_before_refusal:
             why = "a tape that checks the access rules does not keep"
@@ -361,44 +361,44 @@ class Journal(Recorder):
         without one. Raises `DifferentiationError`.
         """
         found = recorded_arguments(instance, values, self.request(flow))
-        if self.active and found.touches_companions(self.active):
-            return self._taking_companions(found)
+        if self.active and found.touches_shadows(self.active):
+            return self._taking_shadows(found)
         if self.active or found.stores_to_none:
-            return self._lending(instance, found)
+            return self._arguments_with_temporaries(instance, found)
         if found.values:
             remember(instance, found)
-        elif flow is None and not found.writes_companions:
+        elif flow is None and not found.writes_shadows:
             instance.taped = found
         return found
 
-    def _taking_companions(self, plain: Arguments) -> Arguments:
+    def _taking_shadows(self, plain: Arguments) -> Arguments:
         """Handle a launch on gradients or duals that an inner block has computed: they are values."""
         for buffer in plain.accesses.loaded | plain.accesses.written:
-            self.use_companion(buffer)
-        request = lending(plain, self.active)
+            self.use_shadow(buffer)
+        request = request_with_temporaries(plain, self.active)
         found = Arguments(plain.specialisation, plain.values, request.unshared, self.tangents)
-        for buffer in found.lent:
-            if buffer not in self.active and lendable(buffer):
+        for buffer in found.temporaries:
+            if buffer not in self.active and may_have_temporary(buffer):
                 self.activate(buffer, found.specialisation.source.span)
         found.refuse_broken_paths()
         return found
 
-    def use_companion(self, buffer: Buffer) -> None:
+    def use_shadow(self, buffer: Buffer) -> None:
         """Note that a gradient or dual is about to be used as a value.
 
         Raises `DifferentiationError` where it cannot be.
         """
 
-    def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
-        if "_lent" not in self.__dict__:
-            self._lent = {}
+    def _arguments_with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
+        if "_known_with_temporaries" not in self.__dict__:
+            self._known_with_temporaries = {}
         key = instance, plain.request
-        known = None if plain.values else self._lent.get(key)
+        known = None if plain.values else self._known_with_temporaries.get(key)
         if known is not None and known[0] == len(self.active):
             return known[1]
         found = self._with_temporaries(instance, plain)
         if not plain.values:
-            self._lent[key] = len(self.active), found
+            self._known_with_temporaries[key] = len(self.active), found
         return found
 
     def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
@@ -408,7 +408,7 @@ class Journal(Recorder):
         """
         specialisation = instance.specialisation
         try:
-            request = lending(plain, self.active)
+            request = request_with_temporaries(plain, self.active)
             if not request.temporaries:
                 plain.refuse_broken_paths()
                 return plain
@@ -439,7 +439,7 @@ class Journal(Recorder):
     def _activate_all(self, buffers: Iterable[Buffer], arguments: Arguments) -> None:
         places = {path.buffer: path.span for path in arguments.broken_paths}
         for buffer in buffers:
-            if buffer not in self.active and lendable(buffer):
+            if buffer not in self.active and may_have_temporary(buffer):
                 self.activate(buffer, places.get(buffer, arguments.specialisation.source.span))
 
     def activate(self, buffer: Buffer, span: Span) -> None:
@@ -449,7 +449,7 @@ class Journal(Recorder):
         self.active[buffer] = span
         self._usual = None
         if self.tangents is not None and buffer.tangent is None:
-            self.tangents[buffer] = temporary_companion(buffer, "dual")
+            self.tangents[buffer] = temporary_shadow(buffer, "dual")
 
     @contextmanager
     def leaving_values(self) -> Iterator[None]:
@@ -472,21 +472,21 @@ class Journal(Recorder):
 
     def keep_gradients_apart(self) -> None:
         """Save the gradients before an inner block computes its own."""
-        if self.companions_before is None:
-            self.companions_before = CompanionsBefore()
-        self.companions_before.keep(own_gradients())
+        if self.shadows_before is None:
+            self.shadows_before = ShadowsBefore()
+        self.shadows_before.keep(own_gradients())
         if self.derivative.has_tangents:
             for field in list(session.fields):
                 if field.buffer.primal is None and field.has_grad and field.grad.has_dual:
-                    self.companions_before.add_blocks([field.grad.dual.memory])
+                    self.shadows_before.add_blocks([field.grad.dual.memory])
 
     def take_gradients_back(self) -> None:
         """Restore gradients, and duals that inner blocks have changed."""
-        if self.companions_before is not None:
-            self.companions_before.put_back()
+        if self.shadows_before is not None:
+            self.shadows_before.put_back()
 
     @property
-    def companions_with_values(self) -> set[Buffer]:
+    def shadows_with_values(self) -> set[Buffer]:
         """The gradients and duals that hold results of inner blocks."""
         return {buffer for buffer in self.active if buffer.primal is not None}
 
@@ -506,9 +506,9 @@ class Journal(Recorder):
             if self.duals_apart is _NOTHING_APART:
                 self.duals_apart = self.saved.duals_apart = {}
             if dual not in self.duals_apart:
-                self.duals_apart[dual] = temporary_companion(dual, "value")
-        elif self.is_inner and self.companions_before is not None:
-            self.companions_before.add_blocks([memory_of(dual)])
+                self.duals_apart[dual] = temporary_shadow(dual, "value")
+        elif self.is_inner and self.shadows_before is not None:
+            self.shadows_before.add_blocks([memory_of(dual)])
 
     def take_tangents(self, outer: Recorder, temporary: dict[Buffer, Buffer], span: Span) -> None:
         """Make launches carry the tangents of the outer recording: these, of memory without a dual, and those of
@@ -655,7 +655,7 @@ class Journal(Recorder):
             self.overwriting(buffer)
         if any(followed):
             for buffer in computation.outputs:
-                if buffer not in self.active and lendable(buffer):
+                if buffer not in self.active and may_have_temporary(buffer):
                     self.activate(buffer, computation.span)
         if self.tangents is not None and given is not None:
             tangents = computation.push(given, [tangent_of(b, self.tangents) for b in computation.outputs])
@@ -691,10 +691,10 @@ class Journal(Recorder):
             self.from_python.append(Taken("a field", (repr(position),), sketch(given)))
         if source is not None:
             self._met.setdefault(source, False)
-            self.use_companion(source)
+            self.use_shadow(source)
         records = source is not None or traced is not None or self._was_used(buffer, position)
         followed = traced is not None or (source is not None and self.is_followed(source))
-        if followed and buffer not in self.active and lendable(buffer):
+        if followed and buffer not in self.active and may_have_temporary(buffer):
             self.activate(buffer, caller())
         if followed and buffer.no_adjoint:
             self._may_lose = True
@@ -769,7 +769,7 @@ class Journal(Recorder):
         self._met.setdefault(buffer, False)
         if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return value
-        self.use_companion(buffer)
+        self.use_shadow(buffer)
         self._read.add(buffer)
         if not buffer.element:
             return self.number_at(buffer, position, value)
@@ -822,7 +822,7 @@ class Journal(Recorder):
             self.gradients_before.keep(own_gradients())
 
     @property
-    def companions(self) -> Set[Buffer]:
+    def shadows(self) -> Set[Buffer]:
         """The gradients that its reverse sweep reads or writes, if known, and those that it restores, with duals."""
         before = () if self.gradients_before is None else self.gradients_before.begun
         return self.changed_gradients(perhaps=False).union(self._begun, before)
@@ -845,11 +845,11 @@ class Journal(Recorder):
         """Note that the reverse sweep is about to run and uses these gradients: all of them begin at zero. `results`:
         those of them that anything else reads or writes, by default all.
         """
-        companions = self._with_duals(gradients)
+        shadows = self._with_duals(gradients)
         if self.gradients_before is not None:
-            self.gradients_before.begin_sweep(self, companions, touched_gradients(self.events, gradients, results))
+            self.gradients_before.begin_sweep(self, shadows, touched_gradients(self.events, gradients, results))
         else:
-            for one in companions:
+            for one in shadows:
                 memory_of(one).clear()
 
     def _with_duals(self, gradients: Iterable[Buffer]) -> list[Buffer]:
@@ -969,9 +969,9 @@ class Journal(Recorder):
         refuse_same_values(self)
         use(self)
         if not needs_no_claims():
-            companions = self.companions
-            claim(companions, clear=clear)
-            self._begin_duals_of(companions)
+            shadows = self.shadows
+            claim(shadows, clear=clear)
+            self._begin_duals_of(shadows)
 
     def reverse(self) -> None:
         """Run the gradients of all recorded events."""
@@ -1006,5 +1006,5 @@ class Journal(Recorder):
             for one in self._observers:
                 one.release()
         finally:
-            if not self.leaves_companions:
+            if not self.leaves_shadows:
                 close_recording(self, failed=failed)

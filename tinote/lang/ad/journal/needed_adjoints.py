@@ -47,10 +47,10 @@ def needed_adjoints(
         event = found[position]
         goes_on = event.passes_on(used, has_adjoint)
         if isinstance(event, RecordedLaunch):
-            runs = goes_on and lends(event.arguments, reached, active)
+            runs = goes_on and needs_temporaries(event.arguments, reached, active)
             if event.arguments.plain is not None:
-                found[position] = event = chosen(event, lends=runs)
-            needed |= event.arguments.lent
+                found[position] = event = chosen(event, needs_temporaries=runs)
+            needed |= event.arguments.temporaries
         if goes_on:
             used.update(event.sources)
             reached.update(event.through(active, reached))
@@ -62,7 +62,7 @@ def reaches(arguments: Arguments, reached: Collection[Buffer]) -> bool:
     return any(buffer.adjoint is not None or buffer in reached for buffer in arguments.accesses.written)
 
 
-def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[Buffer]) -> bool:
+def needs_temporaries(arguments: Arguments, reached: Collection[Buffer], active: Collection[Buffer]) -> bool:
     """Whether a nonzero adjoint passes through active memory in a launch on a needed path. If so, raises the error of a
     refused gradient.
     """
@@ -71,13 +71,18 @@ def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[
         if any(b in active and (b in reached or b in touched.loaded) for b in touched.loaded | touched.written):
             raise arguments.refused
         return False
-    return any(buffer in reached or buffer in touched.loaded for buffer in arguments.lent)
+    return any(buffer in reached or buffer in touched.loaded for buffer in arguments.temporaries)
 
 
-def chosen(launch: RecordedLaunch, *, lends: bool) -> RecordedLaunch:
+def chosen(launch: RecordedLaunch, *, needs_temporaries: bool) -> RecordedLaunch:
     """A launch with its selected gradient: with temporary adjoints or, if it can, without."""
     arguments = launch.arguments
     assert arguments.plain is not None
-    if not lends and not arguments.external_arrays and launch.old_values is None and not arguments.plain.has_old_values:
+    if (
+        not needs_temporaries
+        and not arguments.external_arrays
+        and launch.old_values is None
+        and not arguments.plain.has_old_values
+    ):
         arguments = arguments.plain
     return launch.differentiated_as(arguments)

@@ -20,7 +20,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import as_stored
 from tinote.lang.data.ndarrays import stand_in
 from tinote.lang.session.state import note_python_write, recorder
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
@@ -92,7 +92,7 @@ class Computation:
 
     def run(self) -> None:
         """Compute, and announce the accesses to memory."""
-        listener = heard()
+        listener = active_listener()
         if listener is not None:
             listener.taking(f"{self.name}, whose work is not a launch")
         found = recorder.get()

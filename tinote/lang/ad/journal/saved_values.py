@@ -155,16 +155,16 @@ class SavedValues:
         launch = RecordedLaunch(instance, values, arguments, regions, before, after, saving, flow)
         if arguments.external_arrays:
             self._keep_arrays(launch)
-        if arguments.lent_companions:
-            self._keep_companions(launch, facts.live_in_before)
+        if arguments.shadows_as_values:
+            self._keep_shadows(launch, facts.live_in_before)
         return launch
 
-    def _keep_companions(self, launch: RecordedLaunch, needed: Collection[Buffer]) -> None:
+    def _keep_shadows(self, launch: RecordedLaunch, needed: Collection[Buffer]) -> None:
         """Save gradients and duals that are values to a launch: in the reverse sweep their memory holds those of
         another block.
         """
         copies = dict(launch.copies)
-        for buffer in launch.arguments.lent_companions:
+        for buffer in launch.arguments.shadows_as_values:
             if buffer in needed and buffer not in copies:
                 tangent = tangent_of(buffer, self.temporary_tangents) if self._tangents else None
                 for one in (buffer, tangent):
@@ -214,8 +214,8 @@ class SavedValues:
         if self.between_launches:
             if launch.arguments.external_arrays:
                 self._keep_arrays_left(launch)
-            if launch.arguments.lent_companions:
-                self._keep_companions(launch, launch.arguments.gradient_facts.live_in)
+            if launch.arguments.shadows_as_values:
+                self._keep_shadows(launch, launch.arguments.gradient_facts.live_in)
             if not self._known:
                 self.log.need(launch.regions.live_in)
                 self.log.completed(launch.regions, self._overwritten)
@@ -349,7 +349,7 @@ class SavedValues:
         recompute them, and they are too many.
         """
         if arguments.request.temporaries:
-            saves_by = saves_by.lending(arguments.request.temporaries)
+            saves_by = saves_by.with_temporaries(arguments.request.temporaries)
         saving = SavingLaunch(instance.specialisation, values, saves_by)
         if saves_by.shares:
             if not self.may_share(saving.nbytes):

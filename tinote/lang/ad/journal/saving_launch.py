@@ -12,7 +12,7 @@ from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import memory_of, session
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 
 class SavingLaunch:
@@ -21,8 +21,8 @@ class SavingLaunch:
     `mode`: one that `records`; `nbytes`: the size of the saved values, which `take` allocates.
     """
 
-    #: converts the values of a launch to those with temporary companions
-    lend: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+    #: converts the values of a launch to those with temporary shadows
+    bind: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
     def __init__(self, specialisation: Specialisation, values: Sequence[Any], mode: Request) -> None:
         self.mode = mode
@@ -46,7 +46,7 @@ class SavingLaunch:
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run with the values of a launch that saves nothing."""
         whole = (*values[: self._arrays], *self.saved, *values[self._arrays :])
-        return self._native.launch(whole if self.lend is None else self.lend(whole))
+        return self._native.launch(whole if self.bind is None else self.bind(whole))
 
 
 class _Present:
@@ -57,7 +57,7 @@ class _Present:
 
     def load(self, buffer: Buffer, index: tuple[int, ...]) -> Any:
         found = array_over(buffer, memory_of(buffer))
-        if (listener := heard()) is not None:
+        if (listener := active_listener()) is not None:
             listener.taking(f"memory whose size is in '{buffer.name}'")
         return found[index].item()
 

@@ -37,7 +37,7 @@ from tinote.lang.session.state import memory_of, recording_as
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
 from tinote.runtime.pool import ALIGNMENT
-from tinote.runtime.seam import heard, seam
+from tinote.runtime.seam import active_listener, seam
 from tinote.source import Span, caller
 
 #: Greatest number of kinds of arguments for which one step is captured.
@@ -210,7 +210,7 @@ class _Trial(Trial):
 
     def _forth_and_back(self, *args: Any) -> tuple[Any, ...]:
         """The function and its reverse sweep; returns the adjoints of active arguments."""
-        listener = heard()
+        listener = active_listener()
         recording = listener if isinstance(listener, Recording) else None
         if recording is not None:
             recording.may_choose = True
@@ -238,7 +238,7 @@ class _Trial(Trial):
             seeds = [recording.number(register, 1.0) for register in registers]
         for one, seed in zip(outputs, seeds, strict=True):
             sweep.add(one.number, Dual(seed))
-        sweep.run_within(_lent(facts, recording), facts.lent)
+        sweep.run_within(_temporaries_of(facts, recording), facts.temporaries)
         journal.forget()
         return tuple([sweep.adjoint(one).value for one, is_active in zip(given, self.active, strict=True) if is_active])
 
@@ -390,7 +390,7 @@ def _facts(
             arguments = event.arguments
             if arguments.external_arrays:
                 raise _refusal("a kernel is launched on an array that tinote does not own")
-            if arguments.writes_companions:
+            if arguments.writes_shadows:
                 raise _refusal("a kernel writes to gradients")
             launches[id(arguments)] = arguments
             loaded |= event.touched
@@ -486,13 +486,13 @@ class _Choices:
         return lambda inputs: act(*[part(inputs) for part in parts])
 
 
-def _lent(facts: StepFacts, recording: Recording | None) -> TemporaryAdjoints:
+def _temporaries_of(facts: StepFacts, recording: Recording | None) -> TemporaryAdjoints:
     """The temporary adjoints that the enclosing sweep provides."""
-    found = TemporaryAdjoints(facts.lent)
-    for buffer in facts.lent if recording is not None else ():
+    found = TemporaryAdjoints(facts.temporaries)
+    for buffer in facts.temporaries if recording is not None else ():
         adjoint = found.of(buffer)
         assert adjoint is not None and recording is not None
-        recording.lend(memory_of(adjoint), adjoint.name, buffer)
+        recording.borrow(memory_of(adjoint), adjoint.name, buffer)
     return found
 
 
@@ -524,8 +524,10 @@ def _cut(trial: _Trial, plan: Program, tables: Tables, guards: Guards) -> StepUn
         inputs = [register for number, register in sorted(outside.items()) if number not in seeds]
         here = Program(_only(plan.blocks, used, kept), plan.codes, [*inputs, *recorded.seeds], back)
         numbers = [register.number for register in inputs]
-        lent = {block: buffer for buffer, block in tables.lent_blocks.items() if block in used}
-        ways[id(end)] = Way(recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)}, lent)
+        temporaries = {block: buffer for buffer, block in tables.borrowed_blocks.items() if block in used}
+        ways[id(end)] = Way(
+            recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)}, temporaries
+        )
     first = Program(_only(plan.blocks, forward_blocks, kept), plan.codes, plan.inputs, root)
     forward = Captured(trial.step, trial.given, first, tables, trial.variables, guards)
     in_order = [ways[id(end)] for end in forward.prepared.ends]

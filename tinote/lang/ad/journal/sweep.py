@@ -25,7 +25,7 @@ from tinote.lang.data.traced import Traced
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import slices_of, whole_region
 from tinote.lang.session.state import recording_as
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 Array = np.ndarray[Any, Any]
 
@@ -145,7 +145,7 @@ class Sweep:
         """Restore the values from before the launch that the gradient reads. The gradient repeats the launch's effects
         on these fields.
         """
-        live_in = {buffer for buffer, _ in launch.regions.live_in_before}.difference(launch.arguments.lent_companions)
+        live_in = {buffer for buffer, _ in launch.regions.live_in_before}.difference(launch.arguments.shadows_as_values)
         for buffer, region in launch.regions.written:
             for one in (buffer, tangent_of(buffer, self._tangents or {})):
                 if one in live_in:
@@ -155,13 +155,13 @@ class Sweep:
     def launch(self, launch: RecordedLaunch) -> None:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
-        request, flow, lent = self._gradients, launch.flow, launch.arguments.request.temporaries
+        request, flow, temporaries = self._gradients, launch.flow, launch.arguments.request.temporaries
         if request.shares and not launch.arguments.request.shares:
             request = request.unshared
         if flow is None:
             values: Sequence[Any] = launch.gradient_arguments()
-            if lent:
-                request = request.lending(lent)
+            if temporaries:
+                request = request.with_temporaries(temporaries)
                 values = self.temporaries.values(launch.arguments, values, request, launch.copies)
             code(request).launch(values)
             return
@@ -172,8 +172,8 @@ class Sweep:
             for k, _, tangent in flow.inputs:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        request = (request.lending(lent) if lent else request).with_arguments
-        if lent:
+        request = (request.with_temporaries(temporaries) if temporaries else request).with_arguments
+        if temporaries:
             values = self.temporaries.values(launch.arguments, values, request, launch.copies)
         results = code(request).launch(values)
         for k, number, _ in flow.inputs:
@@ -215,7 +215,7 @@ class Sweep:
     def _move(self, target: Buffer, source: Buffer | None, write: Write) -> None:
         values = self._array(target)
         if source is not None:
-            accumulate(source, held_now(target) if heard() is not None else values)
+            accumulate(source, held_now(target) if active_listener() is not None else values)
         assign(values, write.position, 0)
 
     # ---- traced numbers
@@ -338,7 +338,7 @@ def _watched(observer: SweepObserver, sweep: Sweep, run: Callable[[Any], None]) 
 def _read(array: Array, position: Any) -> Any:
     """The elements at a position: a number, or an array."""
     found = array[position]
-    listener = heard()
+    listener = active_listener()
     if listener is None:
         return found
     if np.ndim(found):

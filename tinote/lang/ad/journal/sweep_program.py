@@ -29,7 +29,7 @@ def sweep_program(journal: Journal, sweep: Callable[[], None]) -> Tables:
         recording = Following(tables)  # even after a refusal the sweep runs to its end, which restores the fields
         try:
             for number, (held, name) in enumerate(kept_by(journal)):
-                recording.lend(held, name, number)
+                recording.borrow(held, name, number)
             recording.run(sweep)
             refused = recording.refused
             if refused is not None:

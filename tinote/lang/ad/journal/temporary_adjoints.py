@@ -19,10 +19,10 @@ from tinote.lang.data.traced import holds_traced, tangents_in
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import Memory
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 
-def temporary_companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
+def temporary_shadow(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
     """A contiguous gradient ("grad") or dual ("dual") of zeros, alive while referenced. It has a number along each of
     its `directions`.
     """
@@ -57,7 +57,7 @@ def write_tangents(
 def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None:
     """Copy elements of a dual from another one, `source`, or set them to zero."""
     target, given = numbers(tangent), 0.0 if source is None else numbers(source)
-    if (listener := heard()) is not None:
+    if (listener := active_listener()) is not None:
         if source is None:
             listener.assigning(target, position, 0.0, 0.0)
         else:
@@ -92,9 +92,9 @@ class TemporaryAdjoints:
         self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
 
     def _add(self, buffer: Buffer) -> Buffer:
-        adjoint = self._adjoints[buffer] = temporary_companion(buffer, "grad", self._directions)
+        adjoint = self._adjoints[buffer] = temporary_shadow(buffer, "grad", self._directions)
         if self._has_tangents:
-            adjoint.tangent = temporary_companion(adjoint, "dual")
+            adjoint.tangent = temporary_shadow(adjoint, "dual")
         return adjoint
 
     def of(self, buffer: Buffer) -> Buffer | None:
@@ -114,15 +114,15 @@ class TemporaryAdjoints:
                 memory_of(one).clear()
 
     def bound(self, buffer: Buffer) -> BoundArray:
-        """A field or an ndarray with its temporary companions, as passed to a launch."""
+        """A field or an ndarray with its temporary shadows, as passed to a launch."""
         adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
         known = self._bound.get(buffer)
         # A field that did not vary when it was first bound may have a temporary dual now.
         if known is not None and known[0] is adjoint and known[1] is tangent:
             return known[2]
         memory = memory_of(self._apart.get(buffer, buffer))
-        companions = adjoint, tangent, None if adjoint is None else adjoint.tangent
-        owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
+        shadows = adjoint, tangent, None if adjoint is None else adjoint.tangent
+        owners = [memory, *[None if one is None else memory_of(one) for one in shadows]]
         first, second, third = [0 if one is None else one.address for one in owners[1:]]
         shape = tuple([n or 0 for n in buffer.shape])
         count = 0 if adjoint is None else len(adjoint.planes)
@@ -139,26 +139,29 @@ class TemporaryAdjoints:
         request: Request,
         copies: Mapping[Buffer, Memory] | None = None,
     ) -> list[object]:
-        """The values of a gradient launch of `request`, with temporary companions: `values` are those without. The
+        """The values of a gradient launch of `request`, with temporary shadows: `values` are those without. The
         gradient's further arguments follow those of the kernel. `copies`: of the fields' contents then.
         """
         specialisation = arguments.specialisation
         if request.reverses:
-            for buffer in arguments.lent:
+            for buffer in arguments.temporaries:
                 # An unneeded one may be requested along with a needed one.
                 if self.of(buffer) is None:
                     self._add(buffer)
         found = list(values)
         for k, formal in enumerate(specialisation.arrays):
             if formal in request.temporaries:
-                lent = self._holding(self.bound(arguments.actual(formal)), copies, changes=False)
+                temporary = self._holding(self.bound(arguments.actual(formal)), copies, changes=False)
                 bound = found[k]
                 assert isinstance(bound, BoundArray)
                 found[k] = bound._replace(
-                    adjoint=lent.adjoint, tangent=lent.tangent, second=lent.second, planes=lent.planes
+                    adjoint=temporary.adjoint,
+                    tangent=temporary.tangent,
+                    second=temporary.second,
+                    planes=temporary.planes,
                 )
         count = next((k for k, value in enumerate(found) if not isinstance(value, BoundArray)), len(found))
-        further = [self.bound(formal) for formal in specialisation.lent(request)]
+        further = [self.bound(formal) for formal in specialisation.fields_with_temporaries(request)]
         if copies:
             written = arguments.accesses.written
             further = [self._holding(b, copies, changes=b.buffer in written) for b in further]
@@ -182,8 +185,8 @@ class TemporaryAdjoints:
 NO_ADJOINTS = TemporaryAdjoints(())
 
 
-class LendingLaunch:
-    """Runs a launch with temporary companions, in place of its `BoundCode`."""
+class LaunchWithTemporaries:
+    """Runs a launch with temporary shadows, in place of its `BoundCode`."""
 
     def __init__(self, temporaries: TemporaryAdjoints, arguments: Arguments, request: Request) -> None:
         self._temporaries = temporaries

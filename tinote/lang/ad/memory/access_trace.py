@@ -20,8 +20,8 @@ Overwritten = tuple[tuple[int, tuple[IndexRegion, ...]], ...]
 
 
 class _Steps(NamedTuple):
-    """The launches of a recording in their order, and what each has overwritten. A launch is told by the number of its
-    regions: numbers keep no memory alive, and none is given twice.
+    """The launches of a recording in their order, and what each has overwritten. A launch is identified by the number
+    of its regions: numbers keep no memory alive, and none is given twice.
     """
 
     launches: list[int]

@@ -24,7 +24,7 @@ from tinote.runtime.seam import unwinding
 _ALL_OF_EACH: Mapping[Buffer, IndexRegions] = {}
 
 
-class CompanionsBefore(RegionCopies):
+class ShadowsBefore(RegionCopies):
     """A block that leaves gradients and duals as they were: what is about to change is added, and what is to be
     computed begins at zero (`begin`). Those that others may write to unnoticed are there from the start.
     """
@@ -40,7 +40,7 @@ class CompanionsBefore(RegionCopies):
         self._owners: dict[Buffer, Owner] = {}
         self._recordings: list[Recorder] = []
 
-    def __enter__(self) -> CompanionsBefore:
+    def __enter__(self) -> ShadowsBefore:
         if session.has_views:
             for buffer in list(session.views):
                 if buffer.primal is not None and is_viewed(buffer):
@@ -67,12 +67,12 @@ class CompanionsBefore(RegionCopies):
         return [*self._begun.values(), *self._partly]
 
     def begin(
-        self, recording: Recorder, companions: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
+        self, recording: Recorder, shadows: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
     ) -> None:
         """The recording is about to compute these gradients or duals, if it does not yet. `touched`: the elements of
         some, if no others of theirs are read or written.
         """
-        found = {memory: buffer for buffer in companions if (memory := memory_of(buffer)) not in self._begun}
+        found = {memory: buffer for buffer in shadows if (memory := memory_of(buffer)) not in self._begun}
         if not found:
             return
         use(recording, found.values())
@@ -118,18 +118,18 @@ class CompanionsBefore(RegionCopies):
         self._has_all_duals = False
 
     def begin_sweep(
-        self, recording: Recorder, companions: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
+        self, recording: Recorder, shadows: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
     ) -> None:
         """The recording is about to sweep: gradients, and their duals, begin at zero, now these and others when it
         uses them. The duals of fields hold tangents of the run. `touched`: as for `begin`.
         """
         self._begun = {memory: buffer for memory, buffer in self._begun.items() if _is_dual_of_field(buffer)}
         self._partly.clear()
-        self.begin(recording, companions, touched)
+        self.begin(recording, shadows, touched)
 
-    def keep(self, companions: Mapping[Buffer, Memory]) -> None:
-        """These companions may change; other code may compute some of them in the meantime."""
-        for buffer, memory in companions.items():
+    def keep(self, shadows: Mapping[Buffer, Memory]) -> None:
+        """These shadows may change; other code may compute some of them in the meantime."""
+        for buffer, memory in shadows.items():
             if memory not in self:
                 self.add_blocks([memory])
                 self._kept[memory] = buffer
@@ -141,9 +141,9 @@ class CompanionsBefore(RegionCopies):
         super().put_back(since, without=without)
 
 
-def _is_dual_of_field(companion: Buffer) -> bool:
-    primal = companion.primal
-    return primal is not None and primal.primal is None and primal.tangent is companion
+def _is_dual_of_field(shadow: Buffer) -> bool:
+    primal = shadow.primal
+    return primal is not None and primal.primal is None and primal.tangent is shadow
 
 
 class State:
@@ -168,7 +168,7 @@ class State:
             session.watchers.remove(self)
 
     def add(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        """Elements of it, by default all, are about to change. (Of gradients and duals, `CompanionsBefore` knows.)"""
+        """Elements of it, by default all, are about to change. (Of gradients and duals, `ShadowsBefore` knows.)"""
         standing = stand_ins.get()
         if buffer.primal is None and (standing is None or not standing.has(buffer)):
             self._copies.add(buffer, region)

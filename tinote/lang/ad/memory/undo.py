@@ -91,7 +91,7 @@ class UndoLog:
 
     def known(self, regions: AccessRegions, overwrites: bool) -> Overwritten | None:
         """What a launch overwrites of what is needed, if that is known: then its needs count, and of what it overwrites
-        there is only to `keep` it. If not, `overwrite` and `need` want to be told, and `completed`. `overwrites`: as of
+        there is only to `keep` it. If not, `overwrite` and `need` must be called, and `completed`. `overwrites`: as of
         `AccessTrace.next`.
         """
         if self._trace.has_ended:
@@ -202,7 +202,7 @@ class UndoLog:
     ) -> int:
         """These elements, by default all, of a field that it `keeps`, are about to be written: keep what is needed of
         them; of what is only wanted, up to `most_wanted()` bytes in all. Gives the bytes that were kept. `by_launch`:
-        by a recorded launch, which `launching` and `completed` are told of.
+        by a recorded launch, which `launching` and `completed` are called for.
         """
         regions, wanted = self._needed.get(buffer), self._wanted.get(buffer)
         if region is None:

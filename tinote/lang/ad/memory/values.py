@@ -1,5 +1,5 @@
-"""Numbers and arrays that a derivative inside of another one takes from memory, and puts there. Who listens is told, so
-that a step with such derivatives can be captured: numbers may be those of the step, in arrays of objects.
+"""Numbers and arrays that a derivative inside of another one takes from memory, and puts there. A listener is notified,
+so that a step with such derivatives can be captured: numbers may be those of the step, in arrays of objects.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import CapturedArray, taken_copy
 from tinote.lang.data.traced import Traced, objects, stored
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 
 Array = np.ndarray[Any, Any]
 
@@ -65,14 +65,14 @@ def element_at(buffer: Buffer, position: tuple[int, ...]) -> Any:
     """The number of an element, or of a component of one."""
     held = numbers(buffer)
     value = held[position].item()
-    listener = heard()
+    listener = active_listener()
     return value if listener is None else listener.reading(held, position, value)
 
 
 def accumulate(buffer: Buffer, values: Array) -> None:
     """Add to what a field holds."""
     held = numbers(buffer)
-    listener = heard()
+    listener = active_listener()
     if listener is None:
         held[...] += values.reshape(held.shape)
         return
@@ -85,7 +85,7 @@ def accumulate(buffer: Buffer, values: Array) -> None:
 
 def add_at(array: Array, position: tuple[int, ...], amount: Any) -> None:
     """Add to an element, in double precision, as Python does."""
-    listener = heard()
+    listener = active_listener()
     if listener is None:
         array[position] = array[position].item() + amount
     else:
@@ -94,7 +94,7 @@ def add_at(array: Array, position: tuple[int, ...], amount: Any) -> None:
 
 def assign(held: Array, position: Any, values: Any) -> None:
     """Let elements of an array in memory hold other numbers."""
-    listener = heard()
+    listener = active_listener()
     plain = stored(values)
     if listener is not None:
         listener.assigning(held, position, plain, values)

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 _SHARE = 4
 #: What SuperLU keeps of an element of its factors, about.
 _BYTES_EACH = 16
-#: A residual that is larger, beside what goes into it, is no solution.
+#: A residual that is larger, compared with what goes into it, is no solution.
 _LARGEST_RESIDUAL = 1e-6
 _GOOD_RESIDUAL = 1e-13
 

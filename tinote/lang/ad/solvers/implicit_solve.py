@@ -34,10 +34,10 @@ from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjo
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.access_region import whole_regions
-from tinote.lang.kernels.arguments import lendable
+from tinote.lang.kernels.arguments import may_have_temporary
 from tinote.lang.session.state import memory_of, note_overwriting, recorder, recording_as
 from tinote.runtime.memory import MemoryCopies
-from tinote.runtime.seam import heard
+from tinote.runtime.seam import active_listener
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
@@ -79,7 +79,7 @@ class ImplicitSolve:
 
     def perform(self) -> None:
         """Solve, with derivatives for who records."""
-        listener = heard()
+        listener = active_listener()
         if listener is not None:
             listener.taking(f"{self._name}, whose number of iterations varies")
         found = recorder.get()
@@ -119,7 +119,7 @@ class ImplicitSolve:
         custom.written |= {unknown}
         active = dict(tape.active)
         followed = any(tape.is_followed(buffer) for buffer in known)
-        if followed and unknown not in tape.active and lendable(unknown):
+        if followed and unknown not in tape.active and may_have_temporary(unknown):
             tape.activate(unknown, self._span)
 
         def reads_active(reached: set[Buffer]) -> set[Buffer]:
@@ -203,7 +203,7 @@ class ImplicitSolve:
             self._record_steps(found, tape)
 
     def _record_steps(self, found: Journal | PushedMode, tape: Journal) -> None:
-        """`found`: who is told of the steps, `tape` itself or a block inside of it."""
+        """`found`: what records the steps, `tape` itself or a block inside of it."""
         custom = Custom(self._name, self._span, lambda _: None)
         with recording_as(Inside(tape, custom)):
             self._run()  # says what it reads and writes
@@ -263,7 +263,7 @@ class ImplicitSolve:
             sign * numbers(one).astype(np.float64) for sign, one in ((-1.0, given), (1.0, along)) if one is not None
         ]
         change: Array = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-        mode.lend(unknown)
+        mode.add_temporary(unknown)
         target = mode.tangent(unknown)
         if target is None:
             return
@@ -437,7 +437,7 @@ class _Recorded:
         with self.journal.recording():
             run()
         self.journal.lost_values()
-        gradients = self.journal.companions | {point.grad.buffer, result.grad.buffer}
+        gradients = self.journal.shadows | {point.grad.buffer, result.grad.buffer}
         use(gradients, None)
         #: the memory of the gradients that it adds to
         self.gradients = [memory_of(buffer) for buffer in gradients]

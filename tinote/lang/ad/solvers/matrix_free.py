@@ -236,7 +236,7 @@ def _solved(
         by = transposed if is_transposed and not symmetric else product
 
         def solved(vector: Array) -> Array:
-            # As sharp, beside its own right-hand side, and no sharper than the operator's numbers are.
+            # As sharp, compared with its own right-hand side, and no sharper than the operator's numbers are.
             least = max(min(tol / norm, 1e-10), 0.25 * float(np.finfo(x.held().dtype).eps))
             with recording_as(None):
                 return method(by, vector, np.zeros_like(vector), least * float(np.linalg.norm(vector)), maxiter, span)
@@ -248,7 +248,7 @@ def _solved(
 
 
 def _like(other: Field) -> Any:
-    """A field like another one, with all the companions that derivatives of second order ask for."""
+    """A field like another one, with all the shadows that derivatives of second order ask for."""
     made: Any
     options: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
     kind, element = other.dtype, other.element

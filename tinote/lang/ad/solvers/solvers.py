@@ -257,7 +257,7 @@ class SparseCG:
                 first = False
                 norm = float(np.linalg.norm(b)) or 1.0
                 return conjugate_gradients(held.dot, b, start, atol, self._most, span)
-            # Adjoints and tangents as sharp, beside their own right-hand side.
+            # Adjoints and tangents as sharp, compared with their own right-hand side.
             least = min(atol / norm, 1e-10) * float(np.linalg.norm(b))
             return conjugate_gradients(held.dot, b, np.zeros_like(b), least, 10 * self._most + 2 * b.size, span)
 

@@ -4,7 +4,7 @@
 const GIF_FRAMES = 300; // Later ones are left out.
 const GIF_INTERVAL = 40; // Milliseconds from one frame to the next, at least.
 const GIF_WIDTH = 480; // Pixels, at most.
-const GIF_LEVELS = 1 << 15; // Colours are told apart by five bits of red, green and blue.
+const GIF_LEVELS = 1 << 15; // Colours are distinguished by five bits of red, green and blue.
 
 /** What a canvas shows from time to time. */
 class GifRecorder {

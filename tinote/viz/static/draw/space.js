@@ -348,9 +348,9 @@ void main() {
   vec4 from = clip * a, to = clip * b;
   vec2 along = (to.xy / to.w - from.xy / from.w) * pixels;
   along = length(along) > 1e-6 ? normalize(along) : vec2(1.0, 0.0);
-  vec2 beside = vec2(-along.y, along.x);
+  vec2 sideways = vec2(-along.y, along.x);
   vec4 here = position.x < 0.0 ? from : to;
-  here.xy += (along * position.x + beside * position.y) * max(width, 1.0) / pixels * here.w;
+  here.xy += (along * position.x + sideways * position.y) * max(width, 1.0) / pixels * here.w;
   float depth = position.x < 0.0 ? a.z : b.z; // Nearer by half of the width, as a rod's front is.
   depth += max(width, 1.0) * share(position.x < 0.0 ? a : b) / (clip[1][1] * pixels.y);
   vec4 nearer = clip * vec4(0.0, 0.0, depth, 1.0);

@@ -1,7 +1,7 @@
 // The last frames of a live view, which the slider below it shows again. The page keeps them as they have come, from a
 // kernel or from a Worker, so that all views have them by the same means.
 
-const FRAME_BYTES = 1000; // What a frame takes beside its arrays, about.
+const FRAME_BYTES = 1000; // What a frame takes besides its arrays, about.
 const MOST_KEPT = 1e9; // Bytes, whatever a view asks for.
 
 /** The parts of a message by themselves: a part may be a view of more bytes, which would be kept with it. */
@@ -59,7 +59,7 @@ class Timeline {
   }
 }
 
-/** The row below a view that goes back: `go(number)` is told of the frame that is wanted. */
+/** The row below a view that goes back: `go(number)` is called with the frame that is wanted. */
 function timelineRow(go) {
   const slider = make("input", { type: "range", step: 1, min: 0, max: 0, value: 0, "aria-label": "Timeline" });
   slider.addEventListener("input", () => go(Number(slider.value)));

@@ -18,9 +18,9 @@ class PointerQueue {
     if (phase === "move" && this.messages[this.messages.length - 1]?.phase === "move") this.messages.pop();
     this.messages.push({ phase, across, up });
   }
-  /** What the user's function is told now: each message, or that a button is still held. */
+  /** What the user's function gets now: each message, or that a button is still held. */
   take(pick) {
-    const told = [];
+    const events = [];
     const messages = this.messages.splice(0);
     for (const { phase, across, up } of messages) {
       if (!this.held && phase !== "press") continue; // Pressed outside of the stage.
@@ -32,14 +32,14 @@ class PointerQueue {
         element: this.held && element === null ? this.held.element : element,
         pressed: phase !== "release",
       };
-      told.push(pointer);
+      events.push(pointer);
       this.held = pointer.pressed ? pointer : null;
     }
-    if (!told.length && this.held) {
+    if (!events.length && this.held) {
       this.held = { ...this.held, movement: this.held.position.map(() => 0), pressed: true };
-      told.push(this.held);
+      events.push(this.held);
     }
-    return told;
+    return events;
   }
 }
 
@@ -199,7 +199,7 @@ class Simulation {
     for (const go of this.waiting.splice(0)) go();
   }
 
-  /** Advance `steps` steps, with breaks in which the page is heard, and make a frame. */
+  /** Advance `steps` steps, with breaks in which the page's messages are handled, and make a frame. */
   async makeFrame(steps) {
     const run = this.runs;
     await this.tellPointer();
@@ -403,7 +403,7 @@ async function shortest(act) {
   return least;
 }
 
-/** What the page is told of an error: the user's line, if it is known, and the message. */
+/** What the page gets of an error: the user's line, if it is known, and the message. */
 function described(error) {
   const { message, what, file, line, column, source } = error;
   return {

@@ -197,7 +197,7 @@ function checkDescription(description, stored, mostBytes) {
 
 /**
  * A module is as our linker makes them (`runtime/wasm.py`): functions of numbers, the memory that it is given, and one
- * small table that cannot grow. What it could fill beside that memory (memories and tables of its own, objects that are
+ * small table that cannot grow. What else it could fill (memories and tables of its own, objects that are
  * collected) is refused before it is compiled.
  */
 function checkModule(module) {
@@ -359,8 +359,8 @@ class Program {
     if (called.counter !== null) view.setBigInt64(registers + 8 * called.counter, this.#launches, true);
   }
 
-  /** Replay the instructions of a launch block, which begin at this `word` of those that `told` has places of. */
-  replay(told, block, word = 0) {
+  /** Replay the instructions of a launch block, which begin at this `word` of those that `given` has places of. */
+  replay(given, block, word = 0) {
     const { control } = this.description.memory;
     let { view } = this;
     view.setInt32(control + CONTROL.stop, 0, true);
@@ -381,8 +381,8 @@ class Program {
     if (this.description.prints) this.#keepPrints(view);
     if (!status) return;
     // What has failed has counted its launches, too.
-    if (told.counter !== null) this.#launches = view.getBigInt64(told.registers + 8 * told.counter, true);
-    throw this.#fault(told, status, view, word + view.getInt32(block + BLOCK.site, true));
+    if (given.counter !== null) this.#launches = view.getBigInt64(given.registers + 8 * given.counter, true);
+    throw this.#fault(given, status, view, word + view.getInt32(block + BLOCK.site, true));
   }
 
   /** What a function returns whose instructions have ended in this block; parameters that it assigns are set. */

@@ -131,7 +131,7 @@ FRAMES_OF.scene = class {
       buffers,
     };
   }
-  /** A thing as the page is told of it: what stays a description, the arrays that go with it, and how much it is. */
+  /** A thing as the page gets it: what stays a description, the arrays that go with it, and how much it is. */
   item(thing) {
     const read = (name) => this.sources.read(thing[name]).data;
     const points = Float32Array.from(read(thing.kind === "spheres" ? "centers" : "vertices"));

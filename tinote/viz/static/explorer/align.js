@@ -1,4 +1,4 @@
-// Which line of one stage stands beside which line of another: lines are aligned by the variables they bind, others by
+// Which line of one stage is next to which line of another: lines are aligned by the variables they bind, others by
 // their text. The pictures align lines by the same algorithm (explorer/align.py).
 
 /** What happened to a row of two aligned stages. */
@@ -175,7 +175,7 @@ function heaviest(m, n, weight) {
 }
 
 /**
- * The rows with every stretch of others than those to be `shown`, and `context` rows around them, replaced by one
+ * The rows with every run of others than those to be `shown`, and `context` rows around them, replaced by one
  * FOLDED row [first left, first right, FOLDED, count].
  */
 function foldRows(rows, context, shown) {
@@ -198,7 +198,7 @@ function foldRows(rows, context, shown) {
   return found;
 }
 
-/** Where each stretch of differences begins, from the marks of aligned rows. */
+/** Where each run of differences begins, from the marks of aligned rows. */
 function differencesIn(marks) {
   const differs = (mark) => mark !== SAME && mark !== FOLDED && mark !== undefined;
   return marks.map((_, row) => row).filter((row) => differs(marks[row]) && !differs(marks[row - 1]));

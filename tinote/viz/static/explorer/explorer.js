@@ -148,7 +148,7 @@ class Explorer {
       name: () => "",
       term: () => "",
       look: (row) => (this.focus?.rows.has(row) ? (row === this.focus.row ? "strong" : "lit") : ""),
-      stretch: (row) =>
+      highlight: (row) =>
         row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null,
       note: (row) => this.panels.note(row),
     });
@@ -463,7 +463,7 @@ class Explorer {
     const label =
       this.left === PREVIOUS ? "the stage before" : before >= 0 ? `before: ${stages[before].name}` : "nothing before";
     const previous = this.shown.previous
-      ? [make("option", { value: PREVIOUS }, `${this.shown.beside || "previous run"}: ${stages[this.right].name}`)]
+      ? [make("option", { value: PREVIOUS }, `${this.shown.compared || "previous run"}: ${stages[this.right].name}`)]
       : [];
     this.panes[0].choice.replaceChildren(
       make("option", { value: "before" }, label),
@@ -472,9 +472,9 @@ class Explorer {
     );
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
     this.compare.hidden = !this.shown.previous;
-    this.compare.textContent = this.shown.beside ? `Compare with ${this.shown.beside}` : "Previous run";
-    this.compare.title = this.shown.beside
-      ? `Show the same stage of ${this.shown.beside} on the left (r)`
+    this.compare.textContent = this.shown.compared ? `Compare with ${this.shown.compared}` : "Previous run";
+    this.compare.title = this.shown.compared
+      ? `Show the same stage of ${this.shown.compared} on the left (r)`
       : "Compare with what this kernel was before it changed last (r)";
     this.compare.setAttribute("aria-pressed", String(this.left === PREVIOUS));
     this.panes[1].choice.replaceChildren(...changed.map(option));
@@ -620,7 +620,7 @@ class Explorer {
     this.#showStages();
   }
 
-  /** Go to where the next stretch of differences begins. */
+  /** Go to where the next run of differences begins. */
   #jump(direction) {
     if (!this.aligned) return;
     const starts = differencesIn(this.marks);
@@ -731,7 +731,7 @@ class Explorer {
     if (!focus) {
       this.#say(
         this.aligned
-          ? `${HINT}${this.shown.previous ? ` · r ${this.shown.beside || "previous run"}` : ""}`
+          ? `${HINT}${this.shown.previous ? ` · r ${this.shown.compared || "previous run"}` : ""}`
           : this.docs.some((stage) => stage.problem)
             ? "Nothing to compare"
             : "Different languages: tied by the source line",

@@ -1,7 +1,7 @@
 // The words of the stages explained: where they stand in a sentence or in a line of IR, and all of them in a panel.
 
 class Glossary {
-  /** `terms` are [name, sentence, other forms]; `opened()` is told that a word was asked for. */
+  /** `terms` are [name, sentence, other forms]; `opened()` is called when a word was asked for. */
   constructor(terms, opened) {
     this.terms = terms;
     this.opened = opened;

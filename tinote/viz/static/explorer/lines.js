@@ -41,8 +41,8 @@ const hueOf = (row) => Math.round((row * 137.508 + 210) % 360);
 let nextId = 0;
 
 /**
- * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name,
- * line)`, `scrolled(top)`; and asked how a line looks: `look(line)` gives "", "lit" or "strong", `stretch(line)` the
+ * The grid. `host` gets what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name,
+ * line)`, `scrolled(top)`; and asked how a line looks: `look(line)` gives "", "lit" or "strong", `highlight(line)` the
  * columns to underline, `note(line)` what stands after it, `name()` the variable under the pointer, `term(word)` what
  * a word of the language means.
  */
@@ -190,12 +190,12 @@ class Lines {
       node.className = ["row", ...states.filter(Boolean)].join(" ");
       if (row === this.current) node.setAttribute("aria-selected", "true");
       else node.removeAttribute("aria-selected");
-      const stretch = look && this.host.stretch?.(line);
-      node.querySelector(".stretch")?.remove();
-      if (stretch) {
-        const underline = make("i", { class: "stretch", "aria-hidden": "true" });
-        underline.style.left = `${stretch[0]}ch`;
-        underline.style.width = `${Math.max(1, stretch[1] - stretch[0])}ch`;
+      const highlight = look && this.host.highlight?.(line);
+      node.querySelector(".highlight")?.remove();
+      if (highlight) {
+        const underline = make("i", { class: "highlight", "aria-hidden": "true" });
+        underline.style.left = `${highlight[0]}ch`;
+        underline.style.width = `${Math.max(1, highlight[1] - highlight[0])}ch`;
         node.querySelector(".code").append(underline);
       }
       for (const word of node.querySelectorAll("[data-name]"))

@@ -267,7 +267,7 @@ function tallied(marks) {
   );
 }
 
-/** One of several titles, as radio buttons; nothing where there is only one. `chosen(number)` is told. */
+/** One of several titles, as radio buttons; nothing where there is only one. `chosen(number)` is called. */
 class Switch {
   constructor(label, chosen) {
     this.chosen = chosen;

@@ -63,7 +63,7 @@ class Panels {
     return this.body.offsetWidth - 36;
   }
 
-  /** What stands beside a row of the source: { text, tone, title }, or nothing. */
+  /** What is next to a row of the source: { text, tone, title }, or nothing. */
   note(row) {
     return this.contents.get(this.open)?.notes?.find((note) => note.row === row);
   }

@@ -47,7 +47,7 @@ function selectedIn({ in: where, line, columns, text }, source, panes, focusOf) 
   return at >= 0 ? focusOf(side, at) : null;
 }
 
-/** A button that copies what `text()` gives; `say` is told. */
+/** A button that copies what `text()` gives; `say` is called. */
 function copyButton(text, say) {
   const copy = () =>
     navigator.clipboard.writeText(text()).then(

@@ -52,7 +52,7 @@ class LocalModel {
 
   // The Worker.
 
-  /** Tell the Worker what another one, in its place, is told again: the last of its kind. */
+  /** Tell the Worker what another one, in its place, is sent again: the last of its kind. */
   say(kind, message) {
     this.said.set(kind, message);
     this.worker.postMessage(message);

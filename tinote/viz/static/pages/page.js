@@ -2,7 +2,7 @@
 
 const THEMES = { "": "follows the system", light: "light", dark: "dark" };
 
-/** A slider of a view: what it says is told to the view's simulation. */
+/** A slider of a view: what it says is sent to the view's simulation. */
 function slider(model, { label, low, high, step, value, digits }, number) {
   const written = (shown) => Number(shown.toPrecision(digits)).toString();
   const shown = make("output", { class: "tinote-slider-value" }, written(value));

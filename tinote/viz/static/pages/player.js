@@ -37,7 +37,7 @@ async function payload(text) {
   );
 }
 
-/** What a page is told of a view, if it is one. What it says of the program is checked where that runs. */
+/** What a page gets of a view, if it is one. What it says of the program is checked where that runs. */
 function checked({ kind, described }, _, { length }) {
   const { traits, sliders, plots, program } = described;
   const side = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_SIDE;
@@ -119,7 +119,7 @@ addEventListener(
         take = resolve; // What draws scenes is large: it is asked for.
         port.postMessage({ wants: "space" });
       });
-    port.onmessage = ({ data: told }) => (typeof told.space === "string" ? take?.(told.space) : show(told));
+    port.onmessage = ({ data: message }) => (typeof message.space === "string" ? take?.(message.space) : show(message));
     show(data);
     play(data, port, library).catch((error) => port.postMessage({ failed: String(error) }));
   },

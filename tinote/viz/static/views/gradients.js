@@ -49,7 +49,7 @@ class GradientChart {
       );
       details.append(make("div", { class: "sheet", tabindex: 0, role: "region", "aria-label": "Values" }, table));
     };
-    // A press is told before it opens, so that it never stands open and empty; what else opens it, only afterwards.
+    // A press is reported before it opens, so that it never stands open and empty; what else opens it, only afterwards.
     for (const event of ["click", "toggle"]) details.addEventListener(event, fill, { once: true });
     return details;
   }

@@ -170,7 +170,7 @@ class RuleView {
     for (const mark of marks)
       code.append(
         make("span", {
-          class: `stretch is-${mark.kind}`,
+          class: `highlight is-${mark.kind}`,
           style: `left: ${mark.begin}ch; width: ${mark.end - mark.begin}ch`,
         }),
       );
@@ -271,12 +271,12 @@ class RuleView {
 
 /**
  * The elements concerned over the field: each cell stands for one element or a block of them. Arrow keys or the
- * pointer move a cursor; `told(text)` says what is under it, `told(null)` that there is none.
+ * pointer move a cursor; `report(text)` says what is under it, `report(null)` that there is none.
  */
 class ElementMap {
-  constructor(found, told) {
+  constructor(found, report) {
     this.found = found;
-    this.told = told;
+    this.report = report;
     [this.rows, this.columns] = found.size;
     this.at = null;
     const node = (tag, attributes) => {
@@ -336,7 +336,7 @@ class ElementMap {
   #leave() {
     this.at = null;
     this.cursor.setAttribute("visibility", "hidden");
-    this.told(null);
+    this.report(null);
   }
 
   #move(row, column) {
@@ -359,7 +359,7 @@ class ElementMap {
     const run = runs.find(([r, c, length]) => r === here && c <= there && there < c + length);
     const name = `${field}[${names.join(", ")}]`;
     const count = run ? run[3] : 0;
-    this.told(
+    this.report(
       size === 1
         ? `${name}: ${count ? "concerned" : "not concerned"}`
         : `${name}: ${count.toLocaleString("en")} of ${size.toLocaleString("en")}`,

@@ -24,8 +24,8 @@ function swung(arm, up, around, above) {
 }
 
 /**
- * Let pointer, wheel and keys move a camera over `canvas`: `get()` gives it, `set(position, target)` is told where it
- * goes, `home()` takes it back, `click(place)` is told of a press that did not move it, as fractions from the bottom
+ * Let pointer, wheel and keys move a camera over `canvas`: `get()` gives it, `set(position, target)` gets where it
+ * goes, `home()` takes it back, `click(place)` is called for a press that did not move it, as fractions from the bottom
  * left. Where `flies()`, it turns around itself, else around what it looks at; where `picks`, a click picks.
  */
 function moveCamera(canvas, { get, set, home, click, flies, picks }) {
@@ -121,7 +121,7 @@ function moveCamera(canvas, { get, set, home, click, flies, picks }) {
 }
 
 /**
- * Where a mouse rests on `canvas`, `ask(place)`; gives `tell(words)`, which shows what is there beside it, and what
+ * Where a mouse rests on `canvas`, `ask(place)`; gives `tell(words)`, which shows what is there next to it, and what
  * takes that away.
  */
 function hoverTip(canvas, ask) {
@@ -219,7 +219,7 @@ export default {
     // What is asked is what is there now.
     const ask = (place) => "past" in el.dataset || say(model, { kind: "hover", view, place });
     const hover = model.get("can_pick") && hoverTip(canvas, ask);
-    const told = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
+    const hovered = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
     const keep = (message, buffers, isShown) => {
       adopt(message.scene?.eye ?? message.eye, message.eyeVersion);
       if (message.scene && isShown) drawing.keep(message.scene, buffers);
@@ -267,12 +267,12 @@ export default {
     const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, remember, view });
     if (hover) {
       canvas.after(hover.tip);
-      model.on("msg:custom", told);
+      model.on("msg:custom", hovered);
     }
     return () => {
       if (hover) {
         hover.hide();
-        model.off("msg:custom", told);
+        model.off("msg:custom", hovered);
       }
       drawing.close();
       bitmap?.close();

@@ -53,17 +53,17 @@ function sendPointer(model, stage, takes) {
     });
   };
   let held = null;
-  let told = 0;
+  let sentAt = 0;
   stage.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || held !== null || !takes(event)) return;
-    event.preventDefault(); // Do not select text beside the stage.
+    event.preventDefault(); // Do not select text next to the stage.
     held = event.pointerId;
     stage.setPointerCapture(held);
     tell("press", event);
   });
   stage.addEventListener("pointermove", (event) => {
-    if (event.pointerId !== held || event.timeStamp - told < 15) return; // No more often than frames come.
-    told = event.timeStamp;
+    if (event.pointerId !== held || event.timeStamp - sentAt < 15) return; // No more often than frames come.
+    sentAt = event.timeStamp;
     tell("move", event);
   });
   for (const end of ["pointerup", "pointercancel"]) {
@@ -82,7 +82,7 @@ function sendPointer(model, stage, takes) {
  * frame, also one that is not painted. Where a frame has to be decoded first, `show` gives a promise of the function
  * that paints it and returns the words. The last buffer of a frame holds the samples of the plot. `remember(message,
  * buffers)` gives what shows a frame again, once it has been kept: its arrays as `parts`, and `show()`; null for one
- * that cannot be. `below` stands between the stage and the buttons. Of presses on the stage the simulation is told
+ * that cannot be. `below` stands between the stage and the buttons. Of presses on the stage the simulation gets
  * those for which `takes(event)` holds. The kernel knows this copy of the view as `view`.
  */
 function simulationView({

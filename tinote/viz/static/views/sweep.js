@@ -7,7 +7,7 @@ const KINDS = { done: "is-1", failed: "is-2" };
 
 class SweepView {
   /**
-   * `chosen`: a point, -1 for the best; `choose(number)` is told of another; `placesOf(number)` gives the places of a
+   * `chosen`: a point, -1 for the best; `choose(number)` gets another; `placesOf(number)` gives the places of a
    * point's particles, if they have come: `axes` (0 where there are none) and `values`.
    */
   constructor(root, { facts, placesOf, chosen = -1, choose = () => {} }) {
@@ -39,7 +39,7 @@ class SweepView {
       make("header", {}, this.title, this.count),
       this.strip,
       this.statements,
-      make("div", { class: "beside" }, this.stage, this.particles),
+      make("div", { class: "details" }, this.stage, this.particles),
       make("div", { class: "sheet", tabindex: 0, role: "region", "aria-label": "Points" }, table),
       this.more,
     );
@@ -63,9 +63,9 @@ class SweepView {
     this.count.max = facts.count || 1;
     this.count.value = facts.done + facts.failed;
     this.count.hidden = facts.ended;
-    const told = facts.statements.join("\n");
-    if (told !== this.told) {
-      this.told = told;
+    const text = facts.statements.join("\n");
+    if (text !== this.text) {
+      this.text = text;
       this.statements.replaceChildren(...facts.statements.map((one) => make("li", {}, one)));
     }
     this.strip.setAttribute("viewBox", `0 0 ${facts.cells.length} 1`);
@@ -158,9 +158,9 @@ class SweepView {
 
   #paint(always = false) {
     this.#theme();
-    const { plot, has_places: beside } = this.facts;
+    const { plot, has_places: hasPlaces } = this.facts;
     this.stage.hidden = !plot;
-    this.particles.hidden = !beside;
+    this.particles.hidden = !hasPlaces;
     const width = plot ? this.stage.clientWidth : 0;
     this.root.dataset.shown = String(this.frame.clientWidth);
     if (!plot || width < 100 || (width === this.width && !always)) return;
@@ -255,11 +255,11 @@ export default {
       model.save_changes();
     };
     const view = new SweepView(el, { facts: model.get("facts"), placesOf, chosen: model.get("chosen"), choose });
-    const told = { facts: () => view.show(model.get("facts")), places: () => view.arrived() };
-    told.chosen = () => view.select(model.get("chosen"));
-    for (const [name, change] of Object.entries(told)) model.on(`change:${name}`, change);
+    const handlers = { facts: () => view.show(model.get("facts")), places: () => view.arrived() };
+    handlers.chosen = () => view.select(model.get("chosen"));
+    for (const [name, change] of Object.entries(handlers)) model.on(`change:${name}`, change);
     return () => {
-      for (const [name, change] of Object.entries(told)) model.off(`change:${name}`, change);
+      for (const [name, change] of Object.entries(handlers)) model.off(`change:${name}`, change);
       view.close();
     };
   },

@@ -2,7 +2,7 @@
 // its model are, and else the picture that was seen last, which is kept in the notebook up to date.
 //
 // This file is its own source, and nothing is built of it. It is a container of webpack's module federation, the form
-// in which JupyterLab loads extensions that are installed ready made: `init` is told which packages the page shares,
+// in which JupyterLab loads extensions that are installed ready made: `init` is given which packages the page shares,
 // `get` gives the one module that there is.
 //
 // Of what a notebook holds nothing is executed here: a picture is shown as JupyterLab shows pictures, and the live view
@@ -18,7 +18,7 @@
   const RANK = -20; // Before widgets, which are at -10.
   const HINT = "run the cell to make it live";
 
-  const FOLDER = globalThis.document?.currentScript?.src; // Where this file comes from, and what plays views beside it.
+  const FOLDER = globalThis.document?.currentScript?.src; // Where this file and what plays views come from.
   const POLICY = (nonce) => `default-src 'none'; script-src 'nonce-${nonce}' 'wasm-unsafe-eval'; worker-src blob:;
     style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
   const LONGEST = 4096; // Pixels that a frame may be high.
@@ -231,7 +231,7 @@
 
   const files = new Map();
 
-  /** The parts of a file beside this one, as texts. */
+  /** The parts of a file next to this one, as texts. */
   async function partsOf(name) {
     const load = async () => {
       const found = await fetch(new URL(name, FOLDER));
@@ -496,7 +496,7 @@
       }
     };
 
-  /** Put what `view` shows into the notebook's output in place of its picture, and how its parts run beside it. */
+  /** Put what `view` shows into the notebook's output in place of its picture, and how its parts run next to it. */
   function storePicture(cells, view) {
     const [picture, programs] = [view.seen(), view.programs()];
     const isNew = picture && picture.data !== view.output.data[PICTURE];

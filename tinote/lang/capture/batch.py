@@ -39,7 +39,7 @@ Array = np.ndarray[Any, Any]
 _MOST_AT_ONCE, _LEAST_ASKED = 32, 8
 
 
-class Worlds:
+class Batch:
     """A captured step that runs over a batch.
 
     `numbers`: for each numeric argument, whether it differs between copies; `arrays`: for each array argument, the
@@ -111,7 +111,7 @@ class Worlds:
         self._lanes: list[_Lane] = []
         self._lane_table = Memory(0)
         self._lock = Lock()
-        self._launcher = Launcher(jit.runtime_binary(), "tn_replay_worlds", slots=4, num_threads=layout.MAX_THREADS)
+        self._launcher = Launcher(jit.runtime_binary(), "tn_replay_batch", slots=4, num_threads=layout.MAX_THREADS)
 
     def _entry(self, address: int = 0) -> int:
         self._table.append(address)
@@ -196,61 +196,61 @@ class Worlds:
         view = self._lane_table.view()
         for k, lane in enumerate(self._lanes[:lanes]):
             at = k * layout.LANE_BYTES
-            (world,) = struct.unpack_from("<q", view, at + layout.LANE_WORLD)
+            (member,) = struct.unpack_from("<q", view, at + layout.LANE_MEMBER)
             (status,) = struct.unpack_from("<i", view, at + layout.LANE_STATUS)
             (site,) = struct.unpack_from("<i", view, at + layout.LANE_SITE)
-            yield lane, (world, status, site)
+            yield lane, (member, status, site)
 
     def _fail(self, block: LaunchBlock, status: int, lanes: int, count: int) -> NoReturn:
         failed = block.integers[2]
-        for lane, (world, found, site) in self._reports(lanes):
-            if world == failed and found and status not in (layout.STATUS_INTERRUPT, layout.STATUS_LOST):
+        for lane, (member, found, site) in self._reports(lanes):
+            if member == failed and found and status not in (layout.STATUS_INTERRUPT, layout.STATUS_LOST):
                 try:
                     lane.fail(found, site)
                 except TinoteError as error:
-                    error.notes = (*error.notes, in_world(world, count, self._span))
+                    error.notes = (*error.notes, in_member(member, count, self._span))
                     raise
         self._launcher.raise_fault(block, status)
         raise AssertionError("a status is a fault")
 
 
-def in_world(world: int, count: int, span: Span) -> Note:
+def in_member(member: int, count: int, span: Span) -> Note:
     """The note on an error of one copy."""
-    return Note(f"in element {world} of a batch of {count}", span)
+    return Note(f"in element {member} of a batch of {count}", span)
 
 
 class _Lane(Prepared):
     """A program over memory of its own."""
 
     def __init__(
-        self, worlds: Worlds, plan: Program, natives: Sequence[Native], memories: Sequence[Memory | None]
+        self, batch: Batch, plan: Program, natives: Sequence[Native], memories: Sequence[Memory | None]
     ) -> None:
-        self._worlds = worlds
+        self._batch = batch
         super().__init__(plan, natives, memories, 1)
-        del self._worlds  # which has its lanes
+        del self._batch  # which has its lanes
 
     def _start(self) -> None:
         self.code_address = self._code.address
         self.registers_address = self._registers.address
 
     def _entry_address(self, entry: int) -> int:
-        return self._worlds.table.address + 8 * entry
+        return self._batch.table.address + 8 * entry
 
     def _take(self, nbytes: int, address: int, entry: int, stride: int) -> None:
         self._emit(None, layout.REPLAY_TAKE, nbytes, address, self._entry_address(entry), stride)
 
     def assemble(self) -> None:
-        worlds = self._worlds
-        for register, entry, stride in worlds.taken_numbers:
+        batch = self._batch
+        for register, entry, stride in batch.taken_numbers:
             self._take(8, self.register_address(register), entry, stride)
-        self._take(8, self.register_address(self.counter_register), worlds.counter_entry, 8)
-        for block, nbytes, entry, stride in worlds.taken_blocks:
+        self._take(8, self.register_address(self.counter_register), batch.counter_entry, 8)
+        for block, nbytes, entry, stride in batch.taken_blocks:
             self._take(nbytes, self.block_address(block), entry, stride)
         super().assemble()
 
     def _end(self, end: ops.End) -> None:
         parts = _parts(end.result)
-        for row in self._worlds.rows:
+        for row in self._batch.rows:
             for entry, _ in row.entries:
                 part = next(parts)
                 if isinstance(part, ops.View):
@@ -272,14 +272,14 @@ class _Row:
     that lanes store; `entries`: the entries of its parts, each with its byte in the row.
     """
 
-    def __init__(self, worlds: Worlds, kind: str, shape: tuple[int, ...], dtype: str, given: str) -> None:
+    def __init__(self, batch: Batch, kind: str, shape: tuple[int, ...], dtype: str, given: str) -> None:
         self.given = given
         self._shape = shape
         self._dtype = dtype
         size = np.dtype(given).itemsize
         self.nbytes = size * int(np.prod(shape))
         parts = 1 if kind == "array" else int(np.prod(shape))
-        self.entries = [(entry, size * k) for k, entry in enumerate(worlds.entries(parts))]
+        self.entries = [(entry, size * k) for k, entry in enumerate(batch.entries(parts))]
 
     def make(self, count: int) -> Array:
         """Allocate it, without values."""

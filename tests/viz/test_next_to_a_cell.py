@@ -1,4 +1,4 @@
-"""A live view whose step differentiates, beside cells that do.
+"""A live view whose step differentiates, next to cells that do.
 
 Neither sees the other's launches, nor clears its gradients.
 """
