@@ -196,6 +196,41 @@ def test_what_a_block_inside_cannot_do_is_refused_with_both_lines(program: Progr
         assert "inside of this" in str(refused.value)
 
 
+@pytest.mark.parametrize("between", ["nothing", "a block", "jvp", "a block in jvp"])
+def test_what_is_lost_before_a_block_inside_is_refused_after_it(between: str) -> None:
+    x, y, z, w = (ti.field(ti.f64, (), needs_grad=True, needs_dual=True) for _ in range(4))
+    constant = ti.field(ti.f64, (), needs_grad=False)
+
+    @ti.kernel
+    def store() -> None:
+        constant[None] = x[None] ** 2
+
+    @ti.kernel
+    def use() -> None:
+        y[None] += constant[None] * x[None]
+
+    @ti.kernel
+    def square() -> None:
+        w[None] += z[None] ** 2
+
+    def block(a: Any) -> Any:
+        with ti.ad.FwdMode(loss=w, param=z):
+            square()
+        return a * a
+
+    x[None], z[None] = 3.0, 2.0
+    with pytest.raises(DifferentiationError) as refused, ti.ad.FwdMode(loss=y, param=x):
+        store()
+        if between == "a block":
+            block(1.0)
+        elif between != "nothing":
+            assert ti.ad.jvp(block if "block" in between else lambda a: a * a)(1.0, 2.0) == (4.0, 4.0)
+        use()
+    assert "'constant' was declared to have no" in str(refused.value) and "constant[None] = x[None]" in str(
+        refused.value
+    )
+
+
 def test_tapes_before_and_after_a_block_inside(program: Program) -> None:
     x, y, z, w = program.x, program.y, program.z, program.w
 

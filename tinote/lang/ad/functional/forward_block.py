@@ -133,6 +133,7 @@ def pushed_from(outer: Recorder) -> Recorder:
     block.duals_are_values = True
     block.adopted = mode.trace
     block.values = shadows_with_values(mode)
+    block.lose(mode.lost)
     for field in _floats():
         tangent = mode.tangent(field.buffer)
         if tangent is not None and numbers(tangent).any():

@@ -50,7 +50,7 @@ from tinote.lang.session.owners import (
     use,
 )
 from tinote.lang.session.state import Recorder, memory_of, note_overwriting, recorder, session
-from tinote.source import NOWHERE, caller
+from tinote.source import NOWHERE, Span, caller
 
 
 class Further(Protocol):
@@ -149,6 +149,11 @@ class ForwardMode(Recorder):
     def shadows_with_values(self) -> set[Buffer]:
         """Gradients are values, which have tangents."""
         return {field.grad.buffer for field in list(session.fields) if field.buffer.primal is None and field.has_grad}
+
+    @property
+    def lost(self) -> Mapping[Buffer, Span]:
+        """Memory without a tangent that holds values which vary, and the place where each was written."""
+        return self._lost.spans
 
     def goes_on(self, further: Further) -> None:
         """Another recorder takes its place until the block ends."""

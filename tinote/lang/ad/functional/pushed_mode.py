@@ -12,7 +12,7 @@ shadows. Perturbations of different depths are separate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, WeakSet
@@ -150,6 +150,10 @@ class PushedMode(Recorder):
         self._lost: dict[Buffer, Span] = {} if again is None else dict(again._lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
+
+    def lose(self, lost: Mapping[Buffer, Span]) -> None:
+        """This memory, which has no tangent, holds values that vary, since these places."""
+        self._lost.update(lost)
 
     def goes_on_over(self, base: PushedMode) -> None:
         """That is what the recording around is from now on."""
