@@ -385,6 +385,18 @@ def test_places_are_used_again(device: gpu.Device) -> None:
     assert device.arena.size <= 4 * max(size, 1 << 20)
 
 
+def test_a_launch_that_nobody_waited_for_keeps_no_memory() -> None:
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(one, ResidentMemory) for one in gc.get_objects())
+
+    before = alive()
+    for _ in range(5):
+        doubling(ti.field(ti.f32, shape=1000))()
+        ti.init(arch=ti.gpu, software_gpu=True)
+    assert alive() <= before + 1
+
+
 def test_a_fault_that_nobody_waits_for_comes_with_the_next_read() -> None:
     x = ti.field(ti.i32, shape=())
     y = ti.field(ti.i32, shape=())

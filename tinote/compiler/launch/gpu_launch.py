@@ -52,7 +52,7 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 from tinote.runtime.seam import seam, silently
-from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
+from tinote.runtime.sites import Bounds, Site, SiteKind, fault, formatter
 from tinote.source import NOWHERE, Span
 
 #: Values of an array among an invocation's variables (`Features.indexed`), on GPUs and on CPUs. Chosen, not measured.
@@ -75,6 +75,27 @@ class _Repeat(NamedTuple):
     places: list[tuple[ResidentMemory, int]]
     changed: list[ResidentMemory]
     params: bytes
+
+
+class _FaultCheck(NamedTuple):
+    """Raises the error that the block of a launch begins with. It keeps no memory alive: a launch that nobody has
+    waited for has it, also when the kernel and its fields are gone.
+    """
+
+    sites: tuple[Site, ...]
+    types: tuple[tuple[Scalar, ...], ...]
+    memory_limit: int
+
+    def __call__(self, head: bytes) -> None:
+        words = memoryview(head).cast("I")
+        if not words[FAULTS]:
+            return
+        number = words[SITE]
+        site = self.sites[number]
+        if site.text in _LIMITS:
+            raise KernelRuntimeError(site.text, site.loc, hint="run this kernel with ti.init(arch=ti.cpu)")
+        payload = [_signed(words, PAYLOAD + 2 * k, t) for k, t in enumerate(self.types[number][:6])]
+        raise fault(int(site.kind), site, payload, self.memory_limit)
 
 
 #: Where the iterations of a task begin or end. None: it is in memory.
@@ -142,6 +163,7 @@ class GpuCode(TextCode):
         "_shader",
         "_waits",
         "_written",
+        "check",
     )
 
     def __init__(
@@ -157,6 +179,8 @@ class GpuCode(TextCode):
         self._device: Device = device_of(config, fn.loc)
         self._shader: Shader = generate(fn, _features(self._device))
         sources = address_sources(arrays)
+        #: what looks for the faults of a launch in its block
+        self.check = _FaultCheck(self._shader.sites, self._shader.site_types, config.memory_limit)
         self._arrays = len(arrays)
         self._bound = {b: sources[b] for _, b in self._shader.bases if b in sources}
         self._fields = {b: memory_of(b) for _, b in self._shader.bases if b not in sources}
@@ -336,19 +360,6 @@ class GpuCode(TextCode):
         """Go on with another device, as that which this was made for is lost."""
         self._device = device_of(self._config, self._fn.loc)
         self._program, self._repeat = self._made(), None
-
-    def check(self, head: bytes) -> None:
-        """Raise the error that the block of a launch begins with."""
-        words = memoryview(head).cast("I")
-        if not words[FAULTS]:
-            return
-        number = words[SITE]
-        site = self._shader.sites[number]
-        if site.text in _LIMITS:
-            raise KernelRuntimeError(site.text, site.loc, hint="run this kernel with ti.init(arch=ti.cpu)")
-        types = self._shader.site_types[number]
-        payload = [_signed(words, PAYLOAD + 2 * k, t) for k, t in enumerate(types[:6])]
-        raise fault(int(site.kind), site, payload, self._config.memory_limit)
 
     def _run(self, values: Sequence[Any], given: bytes) -> bytes | None:
         try:
