@@ -206,7 +206,7 @@ LONG_CLASSES = {
     "tinote.lang.ad.journal.journal.Journal": 919,
     "tinote.lang.ad.tape.Tape": 464,
     "tinote.lang.capture.on_device.PreparedOnDevice": 511,
-    "tinote.lang.data.fields.Field": 654,
+    "tinote.lang.data.fields.Field": 645,
     "tinote.lang.data.matrix.Matrix": 537,
     "tinote.lang.kernels.arguments.Arguments": 402,
     "tinote.lang.kernels.kernel.Kernel": 470,

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import tinote as ti
 from tests.lang.wrong_first_steps import FIRST_STEPS
 from tests.lang.wrong_programs import HEADING, TOPICS
-from tinote.errors import CompilerBug, TinoteError
+from tinote.errors import CompilerBug, KernelIndexError, TinoteError
 
 # Some of the programs are warned before they fail.
 pytestmark = pytest.mark.filterwarnings(r"ignore:[\s\S]*its derivative is lost:UserWarning")
@@ -171,3 +172,21 @@ def test_an_error_leaves_the_kernel_usable() -> None:
     x.fill(0)
     run(4)
     assert x.to_numpy().tolist() == [1] * 4
+
+
+@pytest.mark.parametrize(
+    "expression", ["x + 1", "2 * x", "x / x", "-x", "abs(x)", "x < 1", "1 >= x", "x @ x", "x ** 2", "x & 1"]
+)
+def test_arithmetic_of_a_whole_field_says_what_to_write(expression: str) -> None:
+    ti.init()
+    with pytest.raises(TypeError, match=r"compute with `x\[i\]` in a kernel, with `x\[None\]`.*`x\.to_numpy\(\)`"):
+        eval(expression, {"x": ti.field(ti.f32, shape=3)})
+
+
+def test_a_field_is_no_number_and_still_a_key_and_an_array() -> None:
+    ti.init()
+    x = ti.field(ti.f32, shape=3)
+    assert x == x and {x: 1}[x] == 1 and not hasattr(x, "__float__")
+    assert list(np.ones(3) + np.asarray(x)) == [1.0, 1.0, 1.0]
+    with pytest.raises(KernelIndexError, match=r"not slice\n.*slice the array, `x\.to_numpy\(\)"):
+        x[1:2]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import weakref
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from tinote.lang.data.components import ComponentField, ElementPlace
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, array_shape, dense, part_of
 from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number
+from tinote.lang.data.no_arithmetic import NoArithmetic
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
 from tinote.lang.session.missing import HABITS
@@ -51,7 +51,7 @@ _NUMBERS = (int, float, np.number)
 _PLACED = ("_array", "buffer", "memory", "shape")
 
 
-class Field(Located, Exchanged, Tokenised):
+class Field(Located, Exchanged, Tokenised, NoArithmetic):
     """What all fields share; `isinstance(x, ti.Field)` tells a field from other objects.
 
     Its `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`. A field made without a
@@ -480,7 +480,8 @@ class Field(Located, Exchanged, Tokenised):
         """The same where indices begin at `offset`. Raises `KernelIndexError`."""
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
-                raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
+                what = f"an index of '{self.name}' must be an integer, not {type(i).__name__}"
+                raise KernelIndexError(what, hint="slice the array, `x.to_numpy()[…]`" if isinstance(i, slice) else "")
             if not first <= i < first + extent:
                 valid = f": valid are {first} to {first + extent - 1}" if first else ""
                 raise KernelIndexError(
@@ -514,11 +515,6 @@ class Field(Located, Exchanged, Tokenised):
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
-
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
-            "a field cannot be iterated in Python; loop over range(x.shape[0]), or over the field in a kernel"
-        )
 
     # ---- whole field
 
