@@ -173,7 +173,7 @@ class _Described:
             return {}
         dimensions, elements = functions.pointed
         found: dict[str, str] = {}
-        for side, count in (("on", elements), ("next to", 0)) if elements == 1 else (("on", elements),):
+        for side, count in (("on", elements), ("beside", 0)) if elements == 1 else (("on", elements),):
             handler = of_pointer(functions.pointer, functions.make_pointer, dimensions, count)
             where = "" if elements != 1 else " on an element" if count else " away from all elements"
             given = (*(0.5,) * dimensions, *(0.0,) * dimensions, *(0,) * count, True)
