@@ -84,7 +84,9 @@ const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 /** What is counted in a stage of this kind. */
 const nounOf = (kind) => TEXT_KINDS[kind].noun;
 
-/** What LLVM compiles for, and a button that copies the commands that do the same; `say` is called with what was copied. */
+/**
+ * What LLVM compiles for, and a button that copies the commands that do the same; `say` is called with what was copied.
+ */
 function targetParts(target, say) {
   if (!target) return [];
   const copy = () =>
