@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def quickly(most_machine_code_is_made_quickly: None) -> None:
-    """Of derivatives."""
+    """Derivatives are right or wrong before LLVM sees them."""

@@ -221,9 +221,8 @@ def gradients_by_hand(rows: int) -> Program:
     return run
 
 
-@program
-def custom_gradient(rows: int) -> Program:
-    grid = Grid(rows)
+def replaced_substep(grid: Grid) -> Callable[[int], None]:
+    """The substep with its gradient by hand, which computes the grid again."""
 
     @ti.ad.grad_replaced
     def substep(f: int) -> None:
@@ -234,6 +233,14 @@ def custom_gradient(rows: int) -> Program:
         grid.substep(f)
         grid.gather.grad(f)
         grid.scatter.grad(f)
+
+    return substep
+
+
+@program
+def custom_gradient(rows: int) -> Program:
+    grid = Grid(rows)
+    substep = replaced_substep(grid)
 
     def run() -> None:
         with ti.ad.Tape(grid.loss):
@@ -425,16 +432,7 @@ def vector_jacobian_product(rows: int) -> Program:
 @program
 def gradient_function_of_custom_gradients(rows: int) -> Program:
     grid = Grid(rows)
-
-    @ti.ad.grad_replaced
-    def substep(f: int) -> None:
-        grid.substep(f)
-
-    @ti.ad.grad_for(substep)
-    def substep_gradient(f: int) -> None:
-        grid.substep(f)
-        grid.gather.grad(f)
-        grid.scatter.grad(f)
+    substep = replaced_substep(grid)
 
     def steps() -> None:
         grid.begin(0)

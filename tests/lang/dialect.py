@@ -1,7 +1,8 @@
 """Stand-ins for the language's objects, so that the front end is tested without the floor above it.
 
 `ti` has the functions of the language and types; `Field`, `Constant` and `func` implement the protocols; `run` lowers
-a function, checks the form of its IR and interprets it."""
+a function, checks the form of its IR and interprets it.
+"""
 
 from __future__ import annotations
 

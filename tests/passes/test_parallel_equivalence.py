@@ -1,5 +1,6 @@
 """Random programs mean the same after the passes that move and mark accesses, in whatever order the iterations run; and
-what the marks promise holds when they do."""
+what the marks promise holds when they do.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ class Lowered(NamedTuple):
     """What `lower` returns. `returns`: the types that the kernel gives back, one per returned item, or `None`; each
     component is one yield of the function, in order. `returns_tuple`: whether the user wrote a tuple type.
     `uses_random`: whether the last parameter is the launch seed. `reproducible`: whether the same text, arguments and
-    captures always give the same function; not so when Python functions ran, or something was printed, on the way."""
+    captures always give the same function; not so when Python functions ran, or something was printed, on the way.
+    """
 
     function: Function
     captures: tuple[Capture, ...]

@@ -194,7 +194,8 @@ class Accesses(Ranges):
 
     def in_range(self, access: Access, axis: int, known: Known | None = _AT_ACCESS) -> tuple[bool, bool]:
         """Whether the index along `axis` (component dimensions count on) is certainly not negative, and certainly below
-        the extent. `known`: the facts to go by, if not those that hold at the access."""
+        the extent. `known`: the facts to go by, if not those that hold at the access.
+        """
         facts = access.known if known is _AT_ACCESS else known
         extent = None if access.op.buffer.flat is not None else self.extent(access.buffer, axis)
         return self.between(access.forms[axis], extent, facts)
@@ -256,7 +257,8 @@ class Accesses(Ranges):
 
     def may_meet_later(self, a: Access, b: Access, loop: Loop) -> bool:
         """Whether `b`, in a later iteration of a loop around both, may touch the element that `a` touched; the loops
-        further out are in the same iteration."""
+        further out are in the same iteration.
+        """
         op = loop.op
         if loop.index is None or not isinstance(op, ir.For | ir.Task):
             return self._meet(a, b, lambda v: self.invariant(v, loop))
@@ -271,7 +273,8 @@ class Accesses(Ranges):
         self, a: Access, b: Access, shared: Callable[[ir.Var], bool], loop: Loop | None = None, direction: int = 0
     ) -> bool:
         """Whether the indices may agree. `shared` variables have one value for both; with `loop`, its index is greater
-        by at least one (or less, by `direction`) for `b`; all others are independent."""
+        by at least one (or less, by `direction`) for `b`; all others are independent.
+        """
         if not buffers_may_meet(a.buffer, b.buffer):
             return False
         if a.buffer is not b.buffer or (a.op.buffer.flat is None) is not (b.op.buffer.flat is None):
@@ -465,7 +468,8 @@ def indices_differ(
     a: tuple[ir.Atom, ...], b: tuple[ir.Atom, ...], definitions: Mapping[ir.Var, ir.Op], apart: int = 1
 ) -> bool:
     """Whether two index tuples never name the same element: in some dimension they differ by a known number other than
-    zero (of at least `apart`, for byte offsets). `definitions` says how variables are computed."""
+    zero (of at least `apart`, for byte offsets). `definitions` says how variables are computed.
+    """
     for x, y in zip(a, b, strict=False):
         if x is y:
             continue

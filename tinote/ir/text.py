@@ -44,7 +44,8 @@ def show(fn: ir.Function) -> str:
 
 def show_lines(fn: ir.Function, naming: Naming | None = None) -> list[Line]:
     """`fn` as lines without their breaks, each with the operation that it shows. Functions that share a `naming` line
-    up: a variable that occurs in several has one name in all of them."""
+    up: a variable that occurs in several has one name in all of them.
+    """
     return _Printer(naming=naming).function(fn)
 
 

@@ -53,7 +53,6 @@ _FAULT_BYTES = 4 * (2 + 2 * PAYLOAD_WORDS)
 _SUBSTANTIAL = ("Vulkan", "Metal", "DX12")
 _NEEDED = ("shader-f64", "shader-int64")
 _TIMESTAMPS, _FLOAT_ATOMICS = "timestamp-query", "shader-float32-atomic"
-_BINDINGS = 4
 
 
 class NoDevice(Exception):

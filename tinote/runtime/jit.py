@@ -48,7 +48,8 @@ CPU_VARIABLE = "TINOTE_CPU"
 
 class Host(NamedTuple):
     """The machine that code is compiled for. `features` in LLVM's spelling (`+avx2,-sse4a,...`), `vector_bits` the
-    widest vector register."""
+    widest vector register.
+    """
 
     triple: str
     cpu: str
@@ -427,7 +428,8 @@ def assembly(text: str, level: int = 3) -> str:
 @_interruptible
 def emit_object(text: str, level: int = 3, enter: Callable[[str], None] | None = None) -> bytes:
     """The object file for LLVM text, relocatable; `link_object` takes it, in this process or in another one on the same
-    machine. `enter` is called with what LLVM begins to do."""
+    machine. `enter` is called with what LLVM begins to do.
+    """
     return _to_object(text, level, _get_engine().machine(_machine_level(text, level)), enter)
 
 

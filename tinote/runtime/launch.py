@@ -41,7 +41,8 @@ _LOST = "the process was forked while this kernel ran; the child has none of its
 
 class LaunchStopped(KeyboardInterrupt):
     """The launch was stopped by `stop()` from another thread. A KeyboardInterrupt, so that whatever handles an
-    interrupt handles it too."""
+    interrupt handles it too.
+    """
 
 
 #: What gets printed text on this thread, in place of what the launcher says.
@@ -336,7 +337,8 @@ class Launcher(Stoppable):
 
     def run(self, block: LaunchBlock) -> None:
         """Launch and wait. Raises the located error of the kernel's first fault; what a signal handler raised comes as
-        itself, with a note on where the kernel was."""
+        itself, with a note on where the kernel was.
+        """
         if self._prints:
             return self._run_printing(block)
         try:

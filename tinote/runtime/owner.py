@@ -85,7 +85,7 @@ def present_owner() -> Owner:
 
 
 def _find_running_loop() -> Callable[[], Any] | None:
-    """What gives the loop of asyncio that runs in this thread; None where no task can be, since nobody imported it."""
+    """asyncio's function for the running loop of this thread; None while asyncio is not imported, so without tasks."""
     global _running_loop
     if "asyncio" in sys.modules:  # perhaps another thread is importing it just now
         _running_loop = getattr(sys.modules["asyncio"], "_get_running_loop", None)

@@ -14,7 +14,8 @@ _TRACE_LENGTH = 10_000
 
 class Clock(NamedTuple):
     """One task whose time is measured: a loop, or the statements between two loops, of one kernel. `slot` is the 8-byte
-    slot of the launch block that gets the time, `by` what measures it."""
+    slot of the launch block that gets the time, `by` what measures it.
+    """
 
     slot: int
     kernel: str

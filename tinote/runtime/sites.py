@@ -43,7 +43,8 @@ class SiteKind(IntEnum):
 
 class PrintedValue(NamedTuple):
     """A scalar in a printed line or an assertion's message: its type name (`f32`, `i64`, `u1`, ...) and a format
-    specification as in an f-string."""
+    specification as in an f-string.
+    """
 
     type: str
     spec: str = ""

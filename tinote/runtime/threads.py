@@ -44,7 +44,8 @@ def available_cores() -> int:
 
 def _builtin(address: int, name: bytes) -> tuple[Callable[[int], int], _MethodDefinition]:
     """A Python builtin of one argument from native code that follows the fast-call convention (no conversion by ctypes:
-    10 times cheaper)."""
+    10 times cheaper).
+    """
     definition = _MethodDefinition(name, address, _METH_FASTCALL, None)
     create = ctypes.pythonapi.PyCMethod_New
     create.restype = ctypes.py_object
@@ -91,7 +92,8 @@ class NativeRuntime:
 
     def _at_exit(self) -> None:
         """Let the workers return before the interpreter goes; native code stays mapped, so one that is late does no
-        harm."""
+        harm.
+        """
         deadline = time.monotonic() + _EXIT_PATIENCE_SECONDS
         # First the word that says why, then the stops: launches on daemon threads then end without an error to show.
         self._pool_quit(self.pool)
@@ -121,7 +123,8 @@ _stoppables_lock = threading.RLock()
 
 def stop_all() -> int:
     """Stop every kernel that runs now, on whichever thread; returns how many ran. They raise `LaunchStopped` where they
-    were called."""
+    were called.
+    """
     with _stoppables_lock:
         stoppables = list(_stoppables)
     return sum(stoppable.stop() for stoppable in stoppables)

@@ -518,7 +518,8 @@ def _mismatch(e: Emitter, values: Sequence[Value], reason: str) -> NoReturn:
 
 def _left_spine(node: ast.expr, ready: ast.expr | None) -> list[ast.expr]:
     """The left spine of an expression: the part that it evaluates first, the first part of that, … until one that is
-    `ready`."""
+    `ready`.
+    """
     found = [node]
     while True:
         first = _FIRST.get(type(node))

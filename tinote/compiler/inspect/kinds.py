@@ -14,7 +14,7 @@ from tinote.ir.types import SCALARS
 
 
 class Words(NamedTuple):
-    """A pattern for each class of words, none of which has a group that captures."""
+    """A pattern for each class of words, without capturing groups."""
 
     variable: str
     memory: str

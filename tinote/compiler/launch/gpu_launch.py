@@ -78,8 +78,8 @@ class _Repeat(NamedTuple):
 
 
 class _FaultCheck(NamedTuple):
-    """Raises the error that the block of a launch begins with. It keeps no memory alive: a launch that nobody has
-    waited for has it, also when the kernel and its fields are gone.
+    """The check of a launch's faults, called with the head of its block; raises the error there. It outlives the kernel
+    and its fields while a launch is pending, so it holds no memory.
     """
 
     sites: tuple[Site, ...]

@@ -1,9 +1,9 @@
-"""A captured step over a batch: the same program with different values in each copy, on all threads (`replay.c`).
+"""A captured step over a batch: the same program with different values in each member, on all threads (`batch.c`).
 
 Each thread has a lane: the program with its own memory for everything that the program writes, arguments and fields
-alike. A lane runs one copy after another: it loads the copy's arguments and the contents of the session's fields, runs
-the program, each launch on one thread, and stores the results in the copy's rows of arrays. The session's memory is not
-written.
+alike. A lane runs one member after another: it loads the member's arguments and the contents of the session's fields,
+runs the program, each launch on one thread, and stores the results in the member's rows of arrays. The session's memory
+is not written.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ else:
 
 Array = np.ndarray[Any, Any]
 
-#: Greatest number of copies that a lane takes at once, and least number of requests per lane.
+#: Greatest number of members that a lane takes at once, and least number of requests per lane.
 _MOST_AT_ONCE, _LEAST_ASKED = 32, 8
 
 
 class Batch:
     """A captured step that runs over a batch.
 
-    `numbers`: for each numeric argument, whether it differs between copies; `arrays`: for each array argument, the
+    `numbers`: for each numeric argument, whether it differs between members; `arrays`: for each array argument, the
     array of the capture, and whether it differs. `span`: the place of the request.
 
     `run` serves one caller at a time; others wait. Raises `CaptureError` for a step that changes globals, and for one
@@ -62,9 +62,9 @@ class Batch:
                 hint="return the number",
             )
         self._draws = _draws(plan.root)
-        #: sources and destinations of each copy's values; lanes read it for each copy
+        #: sources and destinations of each member's values; lanes read it for each member
         self._table: list[int] = []
-        #: numbers to load: the register, the entry, the stride between copies in bytes
+        #: numbers to load: the register, the entry, the stride between members in bytes
         self.taken_numbers = [
             (register.number, self._entry(), 8 * differs)
             for register, differs in zip(plan.inputs, numbers, strict=True)
@@ -72,7 +72,7 @@ class Batch:
         self.counter_entry = self._entry()
         written = plan.written
         blocks = {memory.address: number for number, memory in enumerate(tables.memories) if memory is not None}
-        #: blocks to load: the block, its size, the entry, the stride between copies in bytes
+        #: blocks to load: the block, its size, the entry, the stride between members in bytes
         self.taken_blocks: list[tuple[int, int, int, int]] = []
         #: for each array argument: the entry, or the array that all lanes read
         self._arrays: list[int | Array | None] = []
@@ -124,10 +124,10 @@ class Batch:
     # ---- running
 
     def run(self, count: int, numbers: Sequence[Array], arrays: Sequence[Array]) -> Any:
-        """Run `count` copies. `numbers`: each an array of 8-byte numbers, one for each copy or one for all; `arrays`:
-        contiguous, with a leading batch axis where they differ. Returns the function's result, with arrays with a
-        leading batch axis in place of numbers and arrays. Raises the error of the first copy that fails, with its
-        number.
+        """Run `count` members. `numbers`: each an array of 8-byte numbers, one for each member or one for all;
+        `arrays`: contiguous, with a leading batch axis where they differ. Returns the function's result, with arrays
+        with a leading batch axis in place of numbers and arrays. Raises the error of the first member that fails, with
+        its number.
         """
         with self._lock:
             words = self._words
@@ -192,7 +192,7 @@ class Batch:
         ]
 
     def _reports(self, lanes: int) -> Iterator[tuple[_Lane, tuple[int, int, int]]]:
-        """The last copy, status and site of each lane."""
+        """The last member, status and site of each lane."""
         view = self._lane_table.view()
         for k, lane in enumerate(self._lanes[:lanes]):
             at = k * layout.LANE_BYTES
@@ -215,7 +215,7 @@ class Batch:
 
 
 def in_member(member: int, count: int, span: Span) -> Note:
-    """The note on an error of one copy."""
+    """The note on an error of one member."""
     return Note(f"in element {member} of a batch of {count}", span)
 
 
@@ -291,7 +291,7 @@ class _Row:
 
 
 def _structure(result: ops.Result) -> Any:
-    """The structure of a result, which is the same in all copies."""
+    """The structure of a result, which is the same in all members."""
     kind, parts = result
     if kind == "constant":
         return kind, parts[0]

@@ -117,7 +117,8 @@ class Captured:
 
     def finish(self, reached: int) -> Any:
         """The effects in Python of a replay that reached this end: its result, and the numbers that the step
-        assigns."""
+        assigns.
+        """
         end = self._ends[reached]
         return None if end is None else self._finish(end)
 

@@ -1,5 +1,6 @@
 """Rematerialisation: launches of a recording that may run again instead of saving their results
-(`program/rerun.py`)."""
+(`program/rerun.py`).
+"""
 
 from __future__ import annotations
 

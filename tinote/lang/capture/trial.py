@@ -1,5 +1,6 @@
 """Validation of a captured program: it and its function run from the same states, and all effects must agree bit for
-bit."""
+bit.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 class Left(NamedTuple):
     """The effects of a call: its result, variables, the number of launches that drew random numbers, memory, and
-    prints."""
+    prints.
+    """
 
     returned: Any
     values: list[Any]

@@ -26,7 +26,6 @@ from tinote.source import caller
 
 #: Calls that wait at the scheduler, for each thread of the cluster, and at least.
 _AHEAD, _LEAST_AHEAD = 8, 128
-_NAMES = ("Client", "as_completed")
 
 
 class Cluster:

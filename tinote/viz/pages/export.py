@@ -326,7 +326,8 @@ def reason_of(error: Exception) -> str:
 
 class Pages:
     """Collects the views of a page. `views`: what became of each; `controls`: those among them; `bound`: those
-    that views have."""
+    that views have.
+    """
 
     def __init__(self) -> None:
         self.views: list[Shown] = []

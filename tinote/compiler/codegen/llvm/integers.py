@@ -64,7 +64,8 @@ def truncating_modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) 
 
 def _floored(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> tuple[str, str, Interval]:
     """Quotient and remainder of the division that rounds towards minus infinity, right but for b = 0, and the range of
-    b."""
+    b.
+    """
     ty = TYPES[t]
     over_a, over_b = _ranges(f, atoms, t)
     if over_b[0] == over_b[1] > 0 and over_b[0] & (over_b[0] - 1) == 0:

@@ -37,7 +37,8 @@ _MAX_DISTANCE = 50
 
 class Part(NamedTuple):
     """The operations of a region from number `first` up to `end`, as a region of their own, and their results that are
-    used afterwards. (The results of nested parts belong to those.)"""
+    used afterwards. (The results of nested parts belong to those.)
+    """
 
     first: int
     end: int

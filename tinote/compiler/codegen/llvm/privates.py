@@ -188,7 +188,8 @@ def merge_count(e: TaskText, private: Private) -> str:
 
 def merge(e: TaskText, private: Private, offset: int) -> None:
     """The body of a function that merges elements [%lo, %hi) of all threads' copies into the target, thread by
-    thread."""
+    thread.
+    """
     into = e.pointer(private.target)
     with counted(e, "0", _threads(e)) as thread:
         base = _slice_of(e, e.value(f"trunc nsw i64 {thread} to i32"))

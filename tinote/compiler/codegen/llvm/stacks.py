@@ -89,7 +89,8 @@ class Stacks:
 
     def allocate(self, size: str, loc: Span, what: str = "") -> str:
         """Allocate memory from the arena until the end of the open region; a located fault when the limit is
-        reached."""
+        reached.
+        """
         e = self._e
         self._mark()
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")

@@ -46,7 +46,8 @@ def _amount(text: str) -> Amount:
 
 class _Amounts:
     """Evaluates lengths outside the task, if they depend only on literals, parameters, extents and loop indices (which
-    count as the middle of their range)."""
+    count as the middle of their range).
+    """
 
     def __init__(self, e: TaskText, task: ir.Task) -> None:
         self._e = e

@@ -100,7 +100,8 @@ class Uses:
 
     def _unneeded(self) -> set[Op]:
         """Dead operations: they can neither fail nor have an effect, and their results are unused and not named by the
-        user."""
+        user.
+        """
         found: set[Op] = set()
         waiting = [op for v, op in self._maker.items() if not self.count[v]]
         while waiting:

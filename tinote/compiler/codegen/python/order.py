@@ -151,7 +151,8 @@ class Order:
 
     def name(self, wish: str, start: float, *variables: Var, last: float = 0) -> str:
         """A name for variables that share one; pending terms that use the name for another variable are evaluated
-        before."""
+        before.
+        """
         name = self.names.take(wish, start, max([last, *[self.uses.last[v] for v in variables]]))
         if any(name in term.names for term in self._waiting.values()):
             self.settle(Ordering.NONE)

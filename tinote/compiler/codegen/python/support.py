@@ -55,7 +55,8 @@ def python_name(prim: Primitive) -> str:
 
 class Numbers:
     """The numbers of one type: a call converts to the type; each elementwise primitive with this result type is a
-    method."""
+    method.
+    """
 
     def __init__(self, t: Scalar) -> None:
         self.type = t

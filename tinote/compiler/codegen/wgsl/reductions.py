@@ -1,5 +1,6 @@
 """Reductions of a parallel task: each workgroup sums up its invocations' totals and then updates the shared element
-once."""
+once.
+"""
 
 from __future__ import annotations
 

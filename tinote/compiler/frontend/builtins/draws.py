@@ -37,7 +37,8 @@ def random_bits(e: Emitter) -> Value:
 
 def _start_draws(e: Emitter, start: Anchor, nest: ParallelNest | None) -> tuple[Atom, Var]:
     """Put the iteration's number and the counter of its draws at the start of the iteration. The counter starts
-    elsewhere in every loop of the kernel, so that two loops do not draw the same numbers."""
+    elsewhere in every loop of the kernel, so that two loops do not draw the same numbers.
+    """
     iteration: Atom = Lit(0, i64)
     number = 0 if nest is None else nest.number
     with e.b.region() as opened:

@@ -1,5 +1,6 @@
 """Python's operators as functions (`operator.add`), which kernels call and pass to `functools.reduce` and similar
-functions."""
+functions.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 `expand(emitter, args, kwargs)`.
 
 Arguments are what expressions evaluate to (`values`). An expansion that writes to its first argument is marked by
-`takes_place` and gets a `Place` there."""
+`takes_place` and gets a `Place` there.
+"""
 
 from __future__ import annotations
 

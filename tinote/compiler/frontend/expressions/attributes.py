@@ -1,5 +1,6 @@
 """Attributes: members of structs, components and methods of vectors, attributes of fields, arrays and Python
-objects."""
+objects.
+"""
 
 from __future__ import annotations
 

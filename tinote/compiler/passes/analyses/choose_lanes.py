@@ -28,7 +28,8 @@ from tinote.ir.types import Scalar, Tangents, element_type, is_float, shape_of, 
 
 class Machine(NamedTuple):
     """Target of the cost estimate: width and number of vector registers, and whether functions are inlined
-    polynomials."""
+    polynomials.
+    """
 
     vector_bits: int
     registers: int = 32

@@ -67,7 +67,8 @@ def row_of(buffer: ir.Buffer) -> tuple[int, list[int]]:
 
 class _Access(NamedTuple):
     """An access of each lane to the same column of its row; `rest`: the terms of the column's offset besides a
-    constant."""
+    constant.
+    """
 
     op: ir.MemoryOp
     rest: dict[ir.Var, int]

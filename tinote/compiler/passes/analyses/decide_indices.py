@@ -98,7 +98,8 @@ class _Truth(NamedTuple):
 
 class IndexChoice(NamedTuple):
     """The value of an operation in the middle iterations: an operand, a literal, the affine `form`, or one side of an
-    `if`."""
+    `if`.
+    """
 
     facts: tuple[_Fact, ...]
     atom: ir.Atom | None = None
@@ -138,7 +139,8 @@ class Decisions:
 
     def limit(self, fact: _Fact) -> _Limit | bool:
         """The iterations in which a fact holds: all of them (True), those on one side of a bound, or unknown
-        (False)."""
+        (False).
+        """
         found = self.limits.get(fact)
         if found is None:
             found = self.limits[fact] = self._always(fact.form) or self._limit(fact)

@@ -96,7 +96,8 @@ class _Hoister(Rewriter):
 
     def sides(self, condition: Atom, index: Atom, extent: Atom) -> tuple[bool, bool] | None:
         """The bounds that a condition tests: `index >= 0`, `index < extent`, or both; None if it is another
-        condition."""
+        condition.
+        """
         op = self.accesses.definitions.get(condition) if isinstance(condition, Var) else None
         if not isinstance(op, Prim):
             return None

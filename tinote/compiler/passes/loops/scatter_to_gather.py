@@ -127,7 +127,8 @@ class _Gatherer(Rewriter):
 
     def updates(self, nest: _Nest) -> list[_Update] | str:
         """The updates of a nest to gather, or the reason why there are none; the reason is empty where nothing goes to
-        neighbours."""
+        neighbours.
+        """
         found = [u for op in nest.work if isinstance(op, ir.Atomic) and (u := self.update_of(op, nest)) is not None]
         if not _scattered(found):
             return ""

@@ -273,7 +273,8 @@ class _Specialiser(Rewriter):
 
     def sum(self, form: Affine, op: ir.Prim) -> ir.Atom:
         """The affine form of an operation, emitted as a variable plus a constant if possible, so that later passes
-        recognise it."""
+        recognise it.
+        """
         t = op.out.type
         assert isinstance(t, Scalar)
         ranges = self.decisions.ranges

@@ -30,7 +30,8 @@ _NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.
 
 class Algebra:
     """Simplifies applications with the definitions seen so far; `emit` adds an operation before the one being
-    simplified."""
+    simplified.
+    """
 
     def __init__(self, fast_math: bool, emit: Callable[[Primitive, tuple[Atom, ...], Type], Var]) -> None:
         self.fast_math = fast_math
@@ -39,7 +40,8 @@ class Algebra:
 
     def simplify(self, prim: Primitive, args: tuple[Atom, ...], t: Type) -> Result:
         """The simplified form of `prim` on `args`, of type `t`: an atom, another application, or None if there is
-        none."""
+        none.
+        """
         if type(args[0]) is Lit:
             if (
                 prim not in (p.pack, p.extract, p.insert)

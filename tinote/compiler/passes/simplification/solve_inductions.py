@@ -38,7 +38,8 @@ def solve_inductions(fn: ir.Function) -> ir.Function:
 
 class _Line:
     """A value as a linear function of the iteration t: the sum of `parts` (with their signs) plus t times the sum of
-    `slopes`."""
+    `slopes`.
+    """
 
     def __init__(self, parts: list[tuple[int, ir.Atom]], slopes: list[tuple[int, ir.Atom]]) -> None:
         self.parts = parts

@@ -299,7 +299,8 @@ class _Redirection(Rewriter):
 
     def place(self, op: ir.Atomic) -> tuple[ir.Atom, ...]:
         """The operands of an update of a list in which the target's elements follow each other row by row. In i64, in
-        which nothing wraps, so that consecutive elements are seen to be that."""
+        which nothing wraps, so that consecutive elements are seen to be that.
+        """
         buffer = op.buffer
         total: ir.Atom = ir.Lit(0, i64)
         for axis, index in enumerate(op.index[: buffer.rank]):

@@ -183,7 +183,8 @@ class _Loops:
 
 def _components(loop: ir.For) -> dict[Component, list[ir.Op]]:
     """The variables that a loop changes and the accesses to each, by component where all component indices are
-    known."""
+    known.
+    """
     found: dict[ir.Buffer, list[ir.MemoryOp]] = {}
     for op in walk(loop.body):
         if isinstance(op, ir.Load | ir.Store | ir.Atomic) and _is_variable(op.buffer):
@@ -272,7 +273,8 @@ class _Reduction(UpdateMatcher):
 
     def found(self) -> bool:
         """Whether the loop is a reduction; then `rewrites` maps operations to replacements, and `before` must run
-        before the loop."""
+        before the loop.
+        """
         if self.index is None or any(isinstance(op, ir.Atomic) and op.outs for op in self.ops):
             return False
         self.region(self.loop.body, frozenset())
@@ -368,7 +370,8 @@ class _Reduction(UpdateMatcher):
 
     def comparison(self, condition: ir.Var, value: ir.Atom, current: Holders) -> Primitive | None:
         """Maximum if the condition says that `value` is greater than the variable, minimum if it is less. The condition
-        is replaced then."""
+        is replaced then.
+        """
         op = self.definitions.get(condition)
         greater = {p.gt: True, p.ge: True, p.lt: False, p.le: False}.get(op.prim) if isinstance(op, ir.Prim) else None
         if greater is None:

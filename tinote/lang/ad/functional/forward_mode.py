@@ -1,5 +1,6 @@
 """Forward mode along one direction: launches inside the block compute tangents along with their values
-(`fwd_mode.py`)."""
+(`fwd_mode.py`).
+"""
 
 from __future__ import annotations
 

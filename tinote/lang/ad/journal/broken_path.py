@@ -133,7 +133,8 @@ class LostValues:
 
     def stores_to_declared(self, arguments: Arguments) -> None:
         """The stores of a launch in forward mode, with all its temporary duals, into memory declared to have no
-        dual."""
+        dual.
+        """
         for path in arguments.broken_paths:
             if self._is_declared(path.buffer):
                 self.lose(path.buffer, path.span)

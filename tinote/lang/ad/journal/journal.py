@@ -202,11 +202,6 @@ class Journal(Recorder):
         """Make it part of another recording: from now on everything needed to repeat it is recorded."""
         self.runs_again = self.is_inner = self.saved.keeps_arrays = True
 
-    @property
-    def is_recording(self) -> bool:
-        """Whether it is the recorder of a context."""
-        return self._around is not None
-
     def leave_shadows(self, before: ShadowsBefore) -> None:
         """Restore gradients and duals at the end."""
         self.gradients_before, self.leaves_shadows = before, True
@@ -512,7 +507,8 @@ class Journal(Recorder):
 
     def take_tangents(self, outer: Recorder, temporary: dict[Buffer, Buffer], span: Span) -> None:
         """Make launches carry the tangents of the outer recording: these, of memory without a dual, and those of
-        fields."""
+        fields.
+        """
         self._tangents_of, self.begins_duals = outer, True
         self.tangents = self.saved.temporary_tangents = temporary
         if temporary:

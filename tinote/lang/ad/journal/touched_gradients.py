@@ -53,9 +53,10 @@ def touched_gradients(
 
 def touched_by(launch: Launched | None, gradients: Iterable[Buffer]) -> Mapping[Buffer, IndexRegions]:
     """The same of the gradient of a single launch, if it is one."""
-    large = large_gradients(gradients)
+    if launch is None or not (large := large_gradients(gradients)):
+        return {}
     found: dict[Buffer, IndexRegions] = {}
-    for gradient, region in gradient_regions(*launch, large) if large and launch is not None else ():
+    for gradient, region in gradient_regions(*launch, large):
         found.setdefault(gradient, IndexRegions()).add(region)
     return _with_same_duals(found)
 

@@ -34,11 +34,6 @@ def items_of(array: Array) -> list[Any]:
     return array.ravel().tolist()
 
 
-def _item(array: Array, index: tuple[int, ...]) -> Any:
-    found = array[index]
-    return found.item() if isinstance(found, np.generic) else found
-
-
 def plain_array(value: Any) -> Array:
     """What it holds now, to be looked at: a number or an array."""
     return value.view(np.ndarray) if isinstance(value, CapturedArray) else np.asarray(stored(value))
