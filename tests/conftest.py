@@ -26,6 +26,9 @@ os.environ["TINOTE_CACHE_LIMIT"] = "0"
 # Mesa's driver for CPUs, on which the tests of GPUs run, takes its time to optimise shaders that run once.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
 
+# The same of XLA, which compiles what programs are compared with in JAX.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1")
+
 # IPython's history is a database of the developer's, to which two processes cannot write at once. An open shell writes
 # to it last of all, but before what was registered earlier.
 os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="tinote-tests-ipython-")

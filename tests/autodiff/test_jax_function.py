@@ -33,21 +33,28 @@ def alike(a: Any, b: Any) -> None:
 
 @pytest.fixture(params=PROGRAMS)
 def pair(request: pytest.FixtureRequest) -> tuple[Callable[..., Any], Callable[..., Any], list[Any]]:
-    """A number made of a program's results, the same in JAX, and arguments."""
+    """A number made of a program's results, the same in JAX, and arguments.
+
+    What is of JAX alone is compiled as a whole: operation by operation, XLA compiles hundreds of tiny programs.
+    """
     ti.init(default_fp=ti.f64)
     made = PROGRAMS[request.param]()
     function = ti.ad.jax_function(made.f, inputs=made.inputs, outputs=made.outputs)
     weights = np.random.default_rng(1)
 
-    def number(f: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any) -> Any:
-            results = jax.tree.leaves(f(*[jnp.tanh(one) + 1.0 for one in arguments]))
-            return sum(jnp.sum(jnp.cos(one) * (1.5 + k)) for k, one in enumerate(results))
+    @jax.jit
+    def before(*arguments: Any) -> list[Any]:
+        return [jnp.tanh(one) + 1.0 for one in arguments]
 
-        return run
+    @jax.jit
+    def after(results: list[Any]) -> Any:
+        return sum(jnp.sum(jnp.cos(one) * (1.5 + k)) for k, one in enumerate(results))
+
+    def number(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments: after(jax.tree.leaves(f(*before(*arguments))))
 
     inputs = [jnp.asarray(weights.normal(size=shape)) for shape in made.shapes]
-    return number(function), number(lambda *a: made.reference(*a, xp=jnp)), inputs
+    return number(function), jax.jit(number(lambda *a: made.reference(*a, xp=jnp))), inputs
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ def test_transformations(pair: Any, transformed: Any) -> None:
     ours, theirs, inputs = pair
     positions = tuple(range(len(inputs)))
     _, transform = transformed
-    alike(transform(ours, positions)(*inputs), transform(theirs, positions)(*inputs))
+    alike(transform(ours, positions)(*inputs), jax.jit(transform(theirs, positions))(*inputs))
 
 
 def test_vmap(pair: Any) -> None:
@@ -75,16 +82,16 @@ def test_vmap(pair: Any) -> None:
     positions = tuple(range(len(inputs)))
     batches = [jnp.stack([one, 0.5 * one, -one]) for one in inputs]
     for transform in (lambda f: f, lambda f: jax.grad(f, positions)):
-        alike(jax.jit(jax.vmap(transform(ours)))(*batches), jax.vmap(transform(theirs))(*batches))
+        alike(jax.jit(jax.vmap(transform(ours)))(*batches), jax.jit(jax.vmap(transform(theirs)))(*batches))
     # Only the first one is mapped, along its last axis.
     mapped, *others = inputs
     along = jnp.stack([mapped, 0.5 * mapped], axis=-1)
     axes = (mapped.ndim, *[None] * len(others))
-    alike(jax.vmap(ours, axes)(along, *others), jax.vmap(theirs, axes)(along, *others))
+    alike(jax.vmap(ours, axes)(along, *others), jax.jit(jax.vmap(theirs, axes))(along, *others))
     # The derivative of what is mapped.
     alike(
         jax.grad(lambda *a: jax.vmap(ours)(*a).sum(), positions)(*batches),
-        jax.grad(lambda *a: jax.vmap(theirs)(*a).sum(), positions)(*batches),
+        jax.jit(jax.grad(lambda *a: jax.vmap(theirs)(*a).sum(), positions))(*batches),
     )
 
 
