@@ -220,7 +220,8 @@ class _Builder(FileMemory):
     def build(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
         """The description, the module and memory."""
         texts = {f"kernel_{number}": text for number, text in enumerate(self._texts)}
-        module = wasm.link(jit.emit_wasm_object(texts), ("tn_replay",), tuple(texts))
+        image = jit.emit_wasm_object(texts, session.config.opt_level)
+        module = wasm.link(image, ("tn_replay",), tuple(texts))
         self.entries = module.launched
         self.begin(module.end)
         private = max([code.metadata.scratch_bytes for code in self._codes.values()], default=0)
