@@ -343,3 +343,70 @@ def test_views_in_any_layout_of_widgets_have_room_and_do_not_overlap(notebook, p
     # Where there is room, each has the size that it was given.
     assert width < 1600 or [round(view["stage"]) for view in found[:2]] == [320, 320]
     assert page.problems == []
+
+
+CHANGED = """
+import numpy as np
+import tinote as ti
+from ipywidgets import Dropdown, VBox, link
+x = np.random.default_rng(0).random((60, 2))
+pairs = np.stack([np.arange(59), np.arange(1, 60)], axis=1)
+dots = ti.viz.Particles(x, lambda: None, radius=5, size=300)
+cells = ti.viz.Image(np.random.default_rng(1).random((24, 16)), lambda: None, size=240)
+menu = Dropdown(options=["viridis", "plasma", "gray"])
+link((menu, "value"), (cells, "cmap"))
+VBox([dots, menu, cells])
+"""
+
+#: what is assigned to one view after another, in an open page
+CHANGES = {
+    "dots": (
+        "color=['#d94f5c', '#2e7d32', 0x3b7dd8] * 20",
+        "radius=9",
+        "bounds=((0, 2), (-0.5, 1.5))",
+        "background='#204060'",
+        "edges=pairs",
+        "edge_width=5",
+        "color=x[:, 0].copy()",
+        "cmap='coolwarm'",
+        "limits=(0.25, 0.75)",
+        "size=(240, 180)",
+        "arrows=x - 0.5",
+        "glow=True",
+        "edges=None",
+    ),
+    "cells": ("cmap='plasma'", "limits=(0.2, 0.4)", "contours=[0.5]", "smooth=True", "size=120", "contours=None"),
+}
+
+
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
+def test_what_is_assigned_to_a_view_is_seen_in_the_open_page(notebook, pictures):
+    page = notebook(CHANGED, width=390, height=1400)
+    page.run_all()
+    page.page.wait_for_function(
+        "[...document.querySelectorAll('.tinote-view')].filter((one) => one.dataset.painted > 0).length === 2"
+    )
+    stages = f":nth-match({STAGE}, 1)", f":nth-match({STAGE}, 2)"
+
+    def differences(name: str, stage: str) -> float:
+        size = eval(page.python(f"print(({name}.height, {name}.width, 3))"))
+        still = np.array(eval(page.python(f"print({name}.painted().pixels.ravel().tolist())"))).reshape(size)
+        shown = page.canvas(stage)[..., :3]
+        if still.shape != shown.shape:
+            return 1.0
+        return float((np.abs(still - shown)[5:-5, 5:-5].max(axis=2) > 40).mean())
+
+    for stage, (name, changes) in zip(stages, CHANGES.items(), strict=True):
+        for change in changes:
+            argument, _, value = change.partition("=")
+            before = page.canvas(stage)
+            assert page.python(f"{name}.{argument} = {value}") == ""
+            poll(lambda stage=stage, before=before: page.canvas(stage).tolist() != before.tolist(), bool)
+            poll(lambda name=name, stage=stage: differences(name, stage), lambda found: found < 0.01)
+    page.page.locator(".widget-dropdown select").select_option("gray")
+    page.until("cells.cmap == 'gray'")
+    poll(lambda: differences("cells", stages[1]), lambda found: found < 0.01)
+    page.page.screenshot(path=pictures.folder / "changed_later_light.png")
+    page.set_theme("JupyterLab Dark")
+    page.page.screenshot(path=pictures.folder / "changed_later_dark.png")
+    assert page.problems == []

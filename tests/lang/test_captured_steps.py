@@ -43,6 +43,7 @@ CALLED = [print]
 class Dice(random.Random):
     pass
 
+dice = random.Random(1)
 x = ti.Vector.field(2, ti.f32, shape=COUNT, needs_grad=True)
 v = ti.Vector.field(2, ti.f32, shape=COUNT)
 y = ti.field(ti.f64, shape=COUNT, needs_grad=True)
@@ -394,6 +395,24 @@ CAPTURED = {
             field[0] = field[1] + by
         calls = [(y, 1.5), (z, 2.5), (y, 0.5, "two")]
         """,
+    "a seeded generator": """
+        def step():
+            y.from_numpy(np.random.default_rng(1).random(y.shape))
+        """,
+    "seeded generators in variables": """
+        def step():
+            first = np.random.default_rng(seed=(1, 2))
+            second = np.random.Generator(np.random.PCG64(3))
+            y.from_numpy(first.normal(size=y.shape) + second.random(y.shape))
+            y[0] = first.random()
+        """,
+    "seeded generators of other kinds": """
+        def step():
+            numbers = random.Random(4)
+            for i in range(3):
+                y[i] = numbers.gauss(0.0, 1.0)
+            z.from_numpy(np.random.RandomState(5).rand(*z.shape))
+        """,
     "nothing": """
         def step():
             pass
@@ -439,6 +458,16 @@ REFUSED = {
     "a clock": ("y[0] = time.perf_counter()", "time.perf_counter()", "something else at each call"),
     "random of a class": ("y[0] = Dice(1).random()", "Dice(1).random()", "something else at each call"),
     "a clock by another function": ("y[0] = max(map(time.sleep, [0]), default=1) or 1", "time.sleep", "each call"),
+    "a generator without a seed": (
+        "y.from_numpy(np.random.default_rng().random(y.shape))", "np.random.default_rng()", "give the generator a seed"
+    ),
+    "a generator with the seed None": ("y[0] = random.Random(None).random()", "random.Random(None)", "each call"),
+    "a generator that has another name": ("make = random.Random\ny[0] = make().random()", "make()", "each call"),
+    "a generator in a list": ("y[0] = [np.random.default_rng()][0].random()", "np.random.default_rng()", "each call"),
+    "a generator that is made again": (
+        "numbers = random.Random(1)\nnumbers = random.Random()\ny[0] = numbers.random()", "random.Random()", "each"
+    ),
+    "a generator from outside": ("y[0] = dice.random()", "dice.random()", "each call|state is not known"),
     "random in Python": ("y[0] = random.random()", "random.random()", "something else at each call"),
     "a loop that ends by a number": ("while y[0] < 10:\n    y[0] = 2 * y[0] + 1", "y[0] < 10", "conditions"),
     "a side that raises": ("if y[0] > 100:\n    raise ValueError('far')", "y[0] > 100", "ValueError: far"),

@@ -72,7 +72,7 @@ def by_kernel(view: Any, arrays: dict[str, np.ndarray], states: list[dict[str, n
     for step, state in enumerate(states):
         for name, array in state.items():
             arrays[name][...] = array
-        view.steps = step
+        view.frames.steps = step
         frame = view.capture()
         kept = view.kept(whole=step == 0)
         found.append(Frame({**frame.message, **kept.message}, [*map(bytes, frame.buffers), *map(bytes, kept.buffers)]))

@@ -79,7 +79,7 @@ def next_frame(view: Any, steps: int = 1) -> Any:
 
 def shown(view: Any, world: World, states: list[tuple[bytes, float]], step: int) -> None:
     """What the view shows is the state after that step, whatever the fields hold by now."""
-    by_hand = Particles(np.frombuffer(states[step][0], np.float32).reshape(COUNT, 2), bounds=view._bounds)
+    by_hand = Particles(np.frombuffer(states[step][0], np.float32).reshape(COUNT, 2), bounds=view.look.bounds)
     by_hand.playback.apart(by_hand.frames.present)
     assert view.frames.last_frame.message["step"] == step
     assert view.frames.last_frame.buffers == by_hand.frames.last_frame.buffers

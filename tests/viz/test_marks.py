@@ -148,7 +148,7 @@ def test_numbers_become_colours_on_a_common_scale_that_is_sent_and_drawn():
     assert list(parts["codes"]) == [0, 31, 63, 127]
     assert len(parts["edges"]) == 4 * 8 and frame.buffers[1] == b""
     image = picture_of(view)
-    assert image.shape[0] > 120 and view.colorbar
+    assert image.shape[0] > 120 and view.sent["colorbar"]
     colors = table("viridis", 255) * 255
     for at, code in zip(SQUARE, parts["codes"], strict=True):
         assert np.abs(image[int(100 - 100 * at[1]), int(100 * at[0])] - colors[code]).max() <= 1
@@ -173,13 +173,13 @@ def test_what_numbers_are_colours(of):
 
 
 def test_colours_of_one_each_are_not_numbers():
-    assert not Particles(SQUARE, color=np.arange(4)).colorbar  # 0xRRGGBB
-    assert not Particles(SQUARE[:3], color=[1.0, 0.5, 0.0]).colorbar
+    assert not Particles(SQUARE, color=np.arange(4)).sent["colorbar"]  # 0xRRGGBB
+    assert not Particles(SQUARE[:3], color=[1.0, 0.5, 0.0]).sent["colorbar"]
     frame = Particles(SQUARE, color=lambda: np.eye(4, 3)).capture()
     assert frame.buffers[1] == (np.eye(4, 3) * 255).astype(np.uint8).tobytes()
-    assert Particles(SQUARE[:3], color=lambda: np.array([1.0, 0.5, 0.0])).colorbar  # One number each.
+    assert Particles(SQUARE[:3], color=lambda: np.array([1.0, 0.5, 0.0])).sent["colorbar"]  # One number each.
     assert Particles(SQUARE, color=lambda: "red").capture().buffers[1] == bytes([255, 0, 0] * 4)
-    assert Particles(SQUARE, color="red", cmap="magma", edges=RING).color == "#ff0000"
+    assert Particles(SQUARE, color="red", cmap="magma", edges=RING).sent["color"] == "#ff0000"
 
 
 def test_each_may_have_its_own_radius():
@@ -242,7 +242,7 @@ def test_what_glows_adds_its_light():
     first, second = picture_of(one), picture_of(two)
     assert second[32, 32, 0] > 1.4 * first[32, 32, 0] > 100
     assert first[32, 39, 0] > 16 > first[32, 60, 0]
-    assert one.background == "#0b0e14"
+    assert one.sent["background"] == "#0b0e14"
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_pictures_are_saved_by_their_endings(moving: Any, tmp_path: Path) -> Non
 def test_a_view_that_plays_is_not_saved(moving: Any, tmp_path: Path) -> None:
     x, step = moving
     view = ti.viz.Particles(x, step)
-    view.state = "playing"
+    view.set_trait("state", "playing")
     with pytest.raises(ViewError, match="pause it first"):
         view.save(tmp_path / "view.html")
     view.close()

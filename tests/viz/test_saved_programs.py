@@ -176,7 +176,7 @@ def test_the_size_has_a_limit_that_the_user_can_set() -> None:
     assert 1000 < size < 30_000
     for limit, kept in ((size, True), (size - 1, False), (0, False)):
         ti.viz.set_stored_size(limit)
-        view.program = ""
+        view.set_trait("program", "")
         view.keep_program()
         assert bool(view.program) == kept
 

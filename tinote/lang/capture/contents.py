@@ -249,7 +249,7 @@ def _pairs(held: Any, names: Iterable[str]) -> tuple[Any, ...]:
 
 def _is_open(module: str) -> bool:
     """Whether attributes of what is defined there may be changed."""
-    return module.partition(".")[0] not in ("tinote", "numpy")
+    return not isinstance(module, str) or module.partition(".")[0] not in ("tinote", "numpy")
 
 
 def _own(value: Any) -> Any:

@@ -21,7 +21,9 @@ import contextlib
 import functools
 import gc
 import inspect
+import random
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, KeysView
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -68,6 +70,12 @@ _LARGEST_COMPARED = 1 << 20
 _state_of = attrgetter("__code__", "__defaults__", "__kwdefaults__")
 #: Functions that share their code: those of one `def` in another function.
 _MOST_CLOSURES = 16
+
+#: What makes a generator of random numbers: with a seed, the same one at each call.
+_GENERATORS = (
+    *(np.random.default_rng, np.random.Generator, np.random.RandomState, random.Random, np.random.SeedSequence),
+    *(np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64),
+)
 
 #: Nodes that bind a variable to something other than a number: definitions, and patterns that take the rest.
 _NEVER_NUMBERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.MatchStar, ast.MatchMapping)
@@ -120,6 +128,9 @@ class Dependencies:
         self._contents: dict[int, tuple[Any, str, Any]] = {}
         #: the numbers among attributes of held objects
         self._noted: dict[tuple[int, str], Any] = {}
+        #: the ends of calls that make a generator from a seed, or draw from one that the same function has made: they
+        #: give the same whenever the function is called
+        self.seeded: set[tuple[str, int, int]] = set()
         #: functions that were read, each with the identity of its object; and functions within these
         self._scanned: set[tuple[types.CodeType, int]] = set()
         self._inner: set[types.CodeType] = set()
@@ -488,6 +499,8 @@ class Reader(ast.NodeVisitor):
         self._bound = set(self._locals)  # here, or in a function within it
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()
+        #: variables of the function that are assigned once, with what they are
+        self._made: dict[str, ast.expr] = {}
         #: where the operand of a type test is known
         self._known_types: set[ast.AST] = set()
 
@@ -530,6 +543,7 @@ class Reader(ast.NodeVisitor):
                 if isinstance(part, ast.MatchClass):
                     self._found.asks_for(self._value(part.cls), ast.unparse(part.cls))
         self._locals -= self._globals | self._nonlocals
+        self._made = _assigned_once(node, self._locals)
         for part in node.body:  # type: ignore[attr-defined]
             self.visit(part)
 
@@ -710,7 +724,31 @@ class Reader(ast.NodeVisitor):
 
     visit_TryStar = visit_Try  # noqa: N815
 
+    def _is_seeded(self, node: ast.expr) -> bool:
+        """Whether an expression is a generator of random numbers that this call of the function makes, from a seed."""
+        if isinstance(node, ast.Name):
+            made = self._made.get(node.id)
+            return made is not None and self._is_seeded(made)
+        if not isinstance(node, ast.Call):
+            return False
+        called = self._value(node.func)
+        if not any(called is one for one in _GENERATORS):
+            return False
+        seeds = [*node.args, *[keyword.value for keyword in node.keywords]]
+        return bool(seeds) and all(self._is_seeded(seed) or self._is_seed(seed) for seed in seeds)
+
+    def _is_seed(self, node: ast.expr) -> bool:
+        """Whether an expression is a number, or several."""
+        return _is_literal(node) or _is_number(self._value(node))
+
     def visit_Call(self, node: ast.Call) -> None:
+        drawn_from = node.func.value if isinstance(node.func, ast.Attribute) else None
+        is_drawn = drawn_from is not None and self._is_seeded(drawn_from)
+        if is_drawn or self._is_seeded(node):
+            self._found.seeded.add(end_of(self._span(node)))
+            for part in (*([drawn_from] if is_drawn else []), *node.args, *node.keywords):
+                self.visit(part)
+            return
         called = self._value(node.func)
         if called is not MISSING:
             self._called(node, called)
@@ -723,7 +761,7 @@ class Reader(ast.NodeVisitor):
     def _called(self, node: ast.Call, called: Any) -> None:
         why = self._found.why_not(called) or _why_changes(called)
         if why is not None:
-            raise self._refusal(node, why.replace("`…`", f"`{ast.unparse(node.func)}`"))
+            raise self._refusal(node, why.replace("`…`", f"`{ast.unparse(node.func)}`"), hint_for(called))
         if called is type:
             self._known_types.add(node.func)
             if len(node.args) == 1:
@@ -743,6 +781,18 @@ class Reader(ast.NodeVisitor):
             raise self._refusal(node, "it asks for the type of what may be a number", hint)
 
 
+def end_of(span: Span) -> tuple[str, int, int]:
+    """Where a call ends, which tells it from those in it and around it."""
+    return span.file, span.end_line, span.end_column
+
+
+def hint_for(called: Any) -> str:
+    """What to do in place of a call that cannot be replayed, if there is more to say than to leave it out."""
+    if effect_of(called) is not Effect.DRAWS:
+        return ""
+    return "give the generator a seed where it is made, in this function: `np.random.default_rng(1)`, or draw in a kernel"
+
+
 def _why_changes(called: Any) -> str | None:
     owner = getattr(called, "__self__", None)
     if isinstance(owner, CONTAINERS) and getattr(called, "__name__", "") in CHANGING:
@@ -757,6 +807,26 @@ def _is_bound(owner: Any, value: Any, held: Any) -> bool:
     """Whether an attribute is a method, a function of the object that it is looked up in."""
     is_method = isinstance(value, types.MethodType | types.BuiltinMethodType) or is_ours(value)
     return value is not held and is_method and not isinstance(owner, types.ModuleType | type)
+
+
+def _assigned_once(function: ast.AST, names: Iterable[str]) -> dict[str, ast.expr]:
+    """The variables among these that one statement `name = …` assigns, and nothing else, with what it assigns."""
+    bound = Counter(name for node in ast.walk(function) for name in names_bound_by(node))
+    bound.update(parameter_names(function))
+    assigned = {
+        node.targets[0].id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+    }
+    return {name: value for name, value in assigned.items() if name in names and bound[name] == 1}
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a number, or a tuple or list of such."""
+    try:
+        return ast.literal_eval(node) is not None
+    except ValueError:
+        return False
 
 
 def _asks_by_name(node: ast.Call) -> bool:

@@ -15,11 +15,11 @@ import numpy as np
 from tinote.compiler.pysource.codes import place_of
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import NUMBERS
-from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.capture.dependencies import Dependencies, end_of, hint_for
 from tinote.lang.data.traced import Traced
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.threads import stop_all
-from tinote.source import Span
+from tinote.source import Span, span_at
 
 
 class Watch:
@@ -109,11 +109,11 @@ class Watch:
         if self.refused is not None:
             return
         why = self._dependencies.why_not(called) or self._dependencies.why_changes(called)
-        if why is None:
+        if why is None or end_of(span_at(frame.f_code, frame.f_lasti)) in self._dependencies.seeded:
             return
         span = Span(frame.f_code.co_filename, frame.f_lineno)
         name = getattr(called, "__name__", "something")
-        self.refused = CaptureError(f"this cannot be captured: {why.replace('…', name)}", span)
+        self.refused = CaptureError(f"this cannot be captured: {why.replace('…', name)}", span, hint_for(called))
         if self._refuse is None:
             raise self.refused
         self._refuse(self.refused)

@@ -38,6 +38,17 @@ def as_positions(value: Any, name: str = "x", space: bool = False) -> np.ndarray
     return points if points.dtype in (np.float32, np.float64) else points.astype(np.float64)
 
 
+def is_color_list(value: Any) -> bool:
+    """Whether `value` lists colours of which some are text, or that are written in different ways: no array of numbers
+    holds them.
+    """
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "UO"
+    if not isinstance(value, list | tuple):
+        return False
+    return any(isinstance(one, str) for one in value) or len({np.ndim(one) for one in value}) > 1
+
+
 def as_colors(value: Any, count: int | None = None, name: str = "color") -> np.ndarray:
     """Colours as uint8: shape (3,) for a single one, (count, 3) for one per particle. Raises `ViewError` for anything
     else.
@@ -47,6 +58,9 @@ def as_colors(value: Any, count: int | None = None, name: str = "color") -> np.n
             return np.array(ImageColor.getrgb(value)[:3], dtype=np.uint8)
         except ValueError as error:
             raise ViewError(f"{name}: {error}", hint="write 0x3b82f6, '#3b82f6' or a CSS colour name") from None
+    if is_color_list(value):
+        each = [as_colors(color, None, f"{name}[{number}]") for number, color in enumerate(value)]
+        return _within(np.array(each), count, name)
     array = as_array(value)
     if array.dtype.kind in "iu" and array.dtype != np.uint8 and array.ndim <= 1:
         return _within(_packed(array, name), count, name)

@@ -40,6 +40,8 @@ class FrameMaker:
         self.quantities = quantities
         self.send = send
         self.pointing = PointerQueue()
+        #: run so far
+        self.steps = 0
         #: made last, whether or not a page was there to paint it
         self.last_frame: Frame | None = None
         #: whether frames have been made that no page was sent
@@ -66,7 +68,7 @@ class FrameMaker:
 
     def renewed(self) -> Frame:
         """The state after something else than a step has changed it: the sample of this step is taken again."""
-        if self.view.history.latest is not None and self.view.history.latest[0] == self.view.steps:
+        if self.view.history.latest is not None and self.view.history.latest[0] == self.steps:
             self.view.history.forget_latest()
         return self.sampled(whole=True)
 
@@ -90,13 +92,13 @@ class FrameMaker:
                 frame = self.sampled()
             self.looked_at = looks.blocks if looks.is_whole else None
             return self.recorded(frame)
-        shown, replays = self.view.steps, step.how.replays
+        shown, replays = self.steps, step.how.replays
         try:
             self.advance(steps)
         except BaseException:
             self.send(self.sampled_before(before, shown))
             raise
-        if step.how.replays - replays == self.view.steps - shown:
+        if step.how.replays - replays == self.steps - shown:
             latest = self.view.history.latest
             frame = self.sampled_before(before, shown)
             if before.is_whole:
@@ -109,16 +111,16 @@ class FrameMaker:
 
     @property
     def is_shown(self) -> bool:
-        return self.last_frame is not None and self.last_frame.message["step"] == self.view.steps
+        return self.last_frame is not None and self.last_frame.message["step"] == self.steps
 
     def sampled_before(self, before: Readback, steps: int) -> Frame:
         """A frame of the state that was read back after this number of steps."""
-        ran, self.view.steps = self.view.steps, steps
+        ran, self.steps = self.steps, steps
         try:
             with before:
                 return self.sampled()
         finally:
-            self.view.steps = ran
+            self.steps = ran
 
     def advance(self, steps: int) -> None:
         if self.step is not None:
@@ -128,7 +130,7 @@ class FrameMaker:
                 break
             if self.step is not None:
                 self.step()
-            self.view.steps += 1
+            self.steps += 1
 
     def recorded(self, frame: Frame) -> Frame:
         """A frame that was made, as part of a recording as well."""
@@ -140,7 +142,7 @@ class FrameMaker:
         if self.step is not None:
             note = self.step.how.sentence
             if note != self.view.step_note:
-                self.view.step_note = note
+                self.view.set_trait("step_note", note)
 
     def resume_and_make(self, steps: int) -> Frame:
         self.halt.clear()
@@ -149,7 +151,7 @@ class FrameMaker:
     def start_again(self) -> Frame:
         if self.reset_function is not None:
             self.reset_function()
-        self.view.steps = 0
+        self.steps = 0
         self.view.history.clear()
         return self.sampled(whole=True)
 
@@ -183,8 +185,8 @@ class FrameMaker:
         frame = self.view.capture()
         if self.quantities:
             latest = self.view.history.latest
-            if latest is None or latest[0] != self.view.steps:
-                self.view.history.append(self.view.steps, [float(quantity()) for quantity in self.quantities.values()])
-        self.last_frame = Frame({**frame.message, "step": self.view.steps}, frame.buffers)
+            if latest is None or latest[0] != self.steps:
+                self.view.history.append(self.steps, [float(quantity()) for quantity in self.quantities.values()])
+        self.last_frame = Frame({**frame.message, "step": self.steps}, frame.buffers)
         whole, self.is_ahead = whole or self.is_ahead, False
         return self.with_kept(self.last_frame, whole=whole)

@@ -29,48 +29,34 @@ CONTRAST = 0.6
 
 
 class GridMarks:
-    """Contours and arrows of a view of a field: see `Image` for what the arguments mean. `looks` is what a page gets
-    once.
+    """Contours and arrows of a view of a field: see `Image` for what the arguments `given` mean. `looks` is what a page
+    has of them.
     """
 
-    def __init__(
-        self,
-        scale: ColorScale,
-        *,
-        is_scalar: bool,
-        contours: int | Sequence[float] | None,
-        contour_color: Any,
-        contour_width: float,
-        vectors: Any,
-        arrow_color: Any,
-        arrow_width: float,
-        arrow_scale: float | None,
-    ) -> None:
-        for name, width in (("contour_width", contour_width), ("arrow_width", arrow_width)):
-            if not 0 < width < np.inf:
-                raise ViewError(f"{name} must be a positive number of pixels, not {width}")
-        if arrow_scale is not None and not np.isfinite(arrow_scale):
-            raise ViewError(f"arrow_scale must be a length in cells for a unit of vectors, not {arrow_scale}")
+    def __init__(self, scale: ColorScale, given: Any, *, is_scalar: bool) -> None:
+        contours, vectors = given.contours, given.vectors
         if contours is not None and not is_scalar:
             raise ViewError("contours are lines of equal numbers, and the field holds colours")
         self._scale = scale
         self._contours = None if contours is None else _as_levels(contours)
-        self._contour_color = None if contour_color is None else as_colors(contour_color, None, "contour_color")
+        self._contour_color = None
+        if given.contour_color is not None:
+            self._contour_color = as_colors(given.contour_color, None, "contour_color")
         self._vectors = vectors
-        self._arrow_color = as_colors(arrow_color, None, "arrow_color")
+        self._arrow_color = as_colors(given.arrow_color, None, "arrow_color")
         # An edge keeps arrows apart from whatever colours are below.
         self._outline = np.full(3, 0 if _is_light(self._arrow_color) else 255, np.uint8)
-        self._arrow_scale = arrow_scale
+        self._arrow_scale = given.arrow_scale
         self._longest = 0.0
         self._strokes: dict[str, Strokes] = {}
         self.looks: dict[str, Any] = {}
         if contours is not None:
-            self.looks["contours"] = {"width": float(contour_width)}
+            self.looks["contours"] = {"width": given.contour_width}
             if self._contour_color is not None:
                 self.looks["contours"]["color"] = self._contour_color.tolist()
         if vectors is not None:
             look = {"color": self._arrow_color.tolist(), "outline": self._outline.tolist()}
-            self.looks["arrows"] = {"width": float(arrow_width), **look}
+            self.looks["arrows"] = {"width": given.arrow_width, **look}
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to draw contours and arrows itself."""

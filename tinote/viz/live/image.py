@@ -8,7 +8,8 @@ cells than the picture can show, evenly spaced ones are sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import SimpleNamespace as Namespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import traitlets
@@ -17,10 +18,22 @@ from PIL import Image as Pillow
 from tinote.viz.draw.arrays import ViewError, as_array
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
+from tinote.viz.live.arguments import (
+    SMALLEST_SIDE,
+    Renews,
+    argument,
+    derived,
+    flag,
+    function,
+    number,
+    optional,
+    pixels,
+    text,
+    whole,
+)
 from tinote.viz.live.grid_marks import GridMarks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.simulated import TIMELINE_MEGABYTES
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulation import CAPTURED, StagedSimulation
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 
@@ -28,7 +41,16 @@ MOST_CELLS = 1024
 """Cells along a side that are sent, or twice the picture's size, if that is less."""
 
 
-class Image(LiveSimulation):
+class ImageLook(NamedTuple):
+    """What the arguments `given` are in the picture."""
+
+    sent: dict[str, Any]
+    given: Namespace
+    scale: ColorScale
+    marks: GridMarks
+
+
+class Image(StagedSimulation):
     """A live view of a field over the plane, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
     Parameters
@@ -93,76 +115,48 @@ class Image(LiveSimulation):
     _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "views/image.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
-    smooth = traitlets.Bool(False).tag(sync=True)
-    marks = traitlets.Dict().tag(sync=True)
+    field: Any = argument(kw_only=False)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    cmap: str = argument(default="viridis")
+    limits: tuple[float, float] | None = argument(default=None)
+    smooth: bool = argument(default=False, check=flag, renews=Renews.FRAME, sent=True)
+    colorbar: bool = argument(default=True, check=flag, sent=True)
+    color_label: str = argument(default="", check=text, renews=Renews.NOTHING, sent=True)
+    contours: int | Sequence[float] | None = argument(default=None)
+    contour_color: Any = argument(default=None)
+    contour_width: float = argument(default=1.2, check=pixels)
+    vectors: Any = argument(default=None)
+    arrow_color: Any = argument(default=0xFFFFFF)
+    arrow_width: float = argument(default=1.3, check=pixels)
+    arrow_scale: float | None = argument(default=None, check=optional(number(np.isfinite, "a length in cells")))
+    size: int = argument(default=480, check=whole(SMALLEST_SIDE))
+    label: str = argument(default="live view of a field", check=text, renews=Renews.NOTHING, sent=True)
+    pointer: Callable[[Pointer], object] | None = argument(default=None, check=function("of a Pointer"), fixed=CAPTURED)
+
+    marks = derived(traitlets.Dict(), "assign contours, vectors, or their colours and widths")
     """How contours and arrows look; those that there are."""
 
-    def __init__(
-        self,
-        field: Any,
-        step: Callable[[], object] | None = None,
-        *,
-        cmap: str = "viridis",
-        limits: tuple[float, float] | None = None,
-        smooth: bool = False,
-        colorbar: bool = True,
-        color_label: str = "",
-        contours: int | Sequence[float] | None = None,
-        contour_color: Any = None,
-        contour_width: float = 1.2,
-        vectors: Any = None,
-        arrow_color: Any = 0xFFFFFF,
-        arrow_width: float = 1.3,
-        arrow_scale: float | None = None,
-        energy: Quantities = None,
-        plots: Quantities = None,
-        plot_label: str = "",
-        reset: Callable[[], object] | None = None,
-        steps_per_frame: int = 1,
-        size: int = 480,
-        label: str = "live view of a field",
-        unattended_frames: int = UNATTENDED_FRAMES,
-        timeline: float = TIMELINE_MEGABYTES,
-        pointer: Callable[[Pointer], object] | None = None,
-    ) -> None:
-        cells = _checked_cells(as_array(field))
-        columns, rows = cells.shape[:2]
-        if size < 16:
-            raise ViewError(f"size {size} is too small: it must be at least 16 pixels")
-        self._field = field
-        self._scale = ColorScale(cmap, limits)
-        self._shape = (columns, rows)
+    def __init__(self, *args: Any, **given: Any) -> None:
+        self._shape = (0, 0)
         self._cells: np.ndarray | None = None
-        self._marks = GridMarks(
-            self._scale,
-            is_scalar=cells.ndim == 2,
-            contours=contours,
-            contour_color=contour_color,
-            contour_width=contour_width,
-            vectors=vectors,
-            arrow_color=arrow_color,
-            arrow_width=arrow_width,
-            arrow_scale=arrow_scale,
-        )
+        super().__init__(*args, **given)
+
+    def arranged(self, given: Namespace) -> ImageLook:
+        """What the arguments are in the picture."""
+        cells = _checked_cells(as_array(given.field))
+        columns, rows = cells.shape[:2]
         longest = max(columns, rows)
-        super().__init__(
-            step=step,
-            reset=reset,
-            energy=energy,
-            plots=plots,
-            steps_per_frame=steps_per_frame,
-            unattended_frames=unattended_frames,
-            timeline=timeline,
-            pointer=pointer,
-            size=(max(16, round(size * columns / longest)), max(16, round(size * rows / longest))),
-            smooth=smooth,
-            colorbar=colorbar and cells.ndim == 2,
-            color_label=color_label,
-            marks=self._marks.looks,
-            table=self._scale.as_text(),
-            plot_label=plot_label,
-            label=label,
-        )
+        size = (max(16, round(given.size * columns / longest)), max(16, round(given.size * rows / longest)))
+        scale = ColorScale(given.cmap, given.limits)
+        marks = GridMarks(scale, given, is_scalar=cells.ndim == 2)
+        sent = {
+            **self.sent_of_all(given, size),
+            "colorbar": given.colorbar and cells.ndim == 2,
+            "table": scale.as_text(),
+            "marks": marks.looks,
+        }
+        self._shape = (columns, rows)
+        return ImageLook(sent, given, scale, marks)
 
     def __repr__(self) -> str:
         failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
@@ -170,7 +164,8 @@ class Image(LiveSimulation):
 
     def capture(self) -> Frame:
         """The cells as bytes, rows from the top: levels of numbers, or colours."""
-        cells = _checked_cells(as_array(self._field))
+        look: ImageLook = self.look
+        cells = _checked_cells(as_array(look.given.field))
         self._shape = (cells.shape[0], cells.shape[1])
         strides = [
             -(-count // min(MOST_CELLS, 2 * pixels))
@@ -180,22 +175,23 @@ class Image(LiveSimulation):
         shown = spaced[:, ::-1].swapaxes(0, 1)
         message: dict[str, Any] = {"columns": shown.shape[1], "rows": shown.shape[0], "shape": list(self._shape)}
         if shown.ndim == 2:
-            shown, low, high, strange = self._scale.levels(shown)
+            shown, low, high, strange = look.scale.levels(shown)
             message |= {"low": low, "high": high, "strange": strange}
-            self._marks.draw_contours(spaced, low, high)
+            look.marks.draw_contours(spaced, low, high)
         elif shown.dtype != np.uint8:
             shown = (np.nan_to_num(shown).clip(0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
         self._cells = np.ascontiguousarray(shown)
-        self._marks.draw_arrows(self._shape, (self.width, self.height))
-        more, parts = self._marks.frame_parts()
+        look.marks.draw_arrows(self._shape, (self.width, self.height))
+        more, parts = look.marks.frame_parts()
         return Frame({**message, **more}, [self._cells.tobytes(), *parts])
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make such frames itself."""
+        look: ImageLook = self.look
         return {
-            "field": sources.array("field", self._field, _checked_cells(as_array(self._field))),
-            "scale": self._scale.described(),
-            **self._marks.page_look(sources),
+            "field": sources.array("field", look.given.field, _checked_cells(as_array(look.given.field))),
+            "scale": look.scale.described(),
+            **look.marks.page_look(sources),
         }
 
     def pointed(self) -> tuple[int, int]:
@@ -205,17 +201,17 @@ class Image(LiveSimulation):
     def painted(self, make: type[Picture] = Picture) -> Picture:
         """The cells, enlarged to the view's size."""
         assert self._cells is not None
-        colors = self._scale.colors[self._cells] if self._cells.ndim == 2 else self._cells
+        colors = self.look.scale.colors[self._cells] if self._cells.ndim == 2 else self._cells
         way = Pillow.Resampling.BILINEAR if self.smooth else Pillow.Resampling.NEAREST
         view = make(self.width, self.height)
         view.pixels[:] = np.asarray(Pillow.fromarray(colors).resize((self.width, self.height), way))
-        self._marks.paint(view)
+        self.look.marks.paint(view)
         view.frame()
         return view
 
     def legend(self) -> ColorScale | None:
         """The colour map, if it is to be shown."""
-        return self._scale if self.colorbar else None
+        return self.look.scale if self.sent["colorbar"] else None
 
     def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], tuple[int, int]]:
         """The position in cells, and the index of the cell there; outside of the view that of the nearest one."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.viz.draw.arrays import ViewError, as_array, as_colors
+from tinote.viz.draw.arrays import ViewError, as_array, as_colors, is_color_list
 
 NO_EDGE = -1
 """Both indices of a pair that is no edge: bonds may break."""
@@ -19,7 +19,9 @@ def current(value: Any) -> Any:
 
 def is_single(value: Any) -> bool:
     """Whether `value` is one colour, and not one each or numbers."""
-    return not callable(value) and not hasattr(value, "to_numpy") and np.ndim(value) == 0
+    if callable(value) or hasattr(value, "to_numpy") or is_color_list(value):
+        return False
+    return np.ndim(value) == 0
 
 
 def as_pairs(value: Any, count: int) -> np.ndarray:
@@ -77,9 +79,9 @@ def as_inks(value: Any, count: int, *, name: str = "color", numbers: bool = Fals
     """
     live = callable(value) and not hasattr(value, "to_numpy")
     value = current(value)
-    if isinstance(value, str):
+    if isinstance(value, str) or is_color_list(value):
         colors = as_colors(value, count, name)
-        return np.tile(colors, (count, 1)) if live else colors
+        return np.tile(colors, (count, 1)) if live and colors.ndim == 1 else colors
     array = as_array(value)
     single = array.shape == (3,) and not live and not hasattr(value, "to_numpy")
     if array.dtype.kind in "fiub" and array.ndim == 1 and (numbers or (array.dtype.kind == "f" and not single)):

@@ -121,7 +121,7 @@ class Trail:
     one before, and one of an earlier step begins anew.
     """
 
-    def __init__(self, length: int, count: int) -> None:
+    def __init__(self, length: int, count: int, former: Trail | None = None) -> None:
         if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
             raise ViewError(f"trail must be at least one frame, not {length!r}")
         if length * count > MOST_TRAIL_POINTS:
@@ -134,6 +134,9 @@ class Trail:
         self._codes: deque[np.ndarray] = deque(maxlen=self.length + 1)
         self._step = -1
         self._sight: Any = None
+        if former is not None:
+            self._points.extend(former._points)
+            self._step = former._step
         self.is_renewed = True
         """Whether more has changed with the last frame than that it was added."""
 
@@ -204,44 +207,24 @@ def read_inks(found: dict[str, np.ndarray], scale: ColorScale) -> tuple[dict[str
 
 
 class Marks:
-    """Edges, arrows and trails of a view of particles: see `Particles` for what the arguments mean. `looks` is what a
-    page gets them once.
+    """Edges, arrows and trails of a view of particles: see `Particles` for what the arguments `given` mean. `looks` is
+    what a page has of them. Trails go on where those of the `former` marks end.
     """
 
-    def __init__(
-        self,
-        points: np.ndarray,
-        *,
-        edges: Any,
-        edge_color: Any,
-        edge_width: float,
-        arrows: Any,
-        arrow_color: Any,
-        arrow_width: float,
-        arrow_scale: float | None,
-        trail: int,
-        trail_color: Any,
-        trail_width: float,
-        glow: bool,
-        numbers: bool,
-    ) -> None:
-        for name, width in (("edge_width", edge_width), ("arrow_width", arrow_width), ("trail_width", trail_width)):
-            if not 0 < width < np.inf:
-                raise ViewError(f"{name} must be a positive number of pixels, not {width}")
-        if arrow_scale is not None and not np.isfinite(arrow_scale):
-            raise ViewError(f"arrow_scale must be a length in units of x for a unit of arrows, not {arrow_scale}")
-        self._values = {"edges": edges, "arrows": arrows}
-        self._colors = {"edges": edge_color, "arrows": arrow_color}
-        self._numbers = numbers
-        self._arrow_scale = arrow_scale
-        self._trail = Trail(trail, len(points)) if trail else None
-        self._trail_color = None if trail_color is None else as_colors(trail_color, None, "trail_color")
+    def __init__(self, points: np.ndarray, given: Any, former: Marks | None = None) -> None:
+        self._values = {"edges": given.edges, "arrows": given.arrows}
+        self._colors = {"edges": given.edge_color, "arrows": given.arrow_color}
+        self._numbers = given.cmap is not None
+        self._arrow_scale = given.arrow_scale
+        self._trail = Trail(given.trail, len(points), former and former._trail) if given.trail else None
+        color = given.trail_color
+        self._trail_color = None if color is None else as_colors(color, None, "trail_color")
         self._trail_inks = np.zeros(3, np.uint8)
         self._strokes: dict[str, Strokes] = {}
-        self._glow = glow
+        self._glow = given.glow
         self._pairs = np.zeros((0, 2), np.int64)
         self._vectors = np.zeros(points.shape)
-        widths = {"edges": edge_width, "arrows": arrow_width, "trail": trail_width}
+        widths = {"edges": given.edge_width, "arrows": given.arrow_width, "trail": given.trail_width}
         found = self.read(points)  # Refuses what is wrong.
         shown = [*found, *(["trail"] if self._trail is not None else [])]
         self.looks: dict[str, Any] = {name: {"width": float(widths[name])} for name in shown}

@@ -7,8 +7,9 @@ other, a picture of their density.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from types import SimpleNamespace as Namespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import traitlets
@@ -16,13 +17,13 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture, as_jpeg
+from tinote.viz.live.arguments import Renews, angle, argument, derived, flag, function, number, optional, pixels, text
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
-from tinote.viz.live.simulated import TIMELINE_MEGABYTES
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulation import CAPTURED, StagedSimulation
 from tinote.viz.live.strokes import HIDDEN, paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
@@ -53,7 +54,31 @@ HIGHEST = 89.0
 """Degrees above the xy plane, and below it, that the camera may stand."""
 
 
-class Particles(LiveSimulation):
+class ParticlesLook(NamedTuple):
+    """What the arguments `given` are in the picture. `colors`: those that do not change, which are read once; where
+    there are none, colours or numbers are read after each frame, as `numbers` says.
+    """
+
+    sent: dict[str, Any]
+    given: Namespace
+    bounds: Bounds
+    scale: ColorScale
+    colors: np.ndarray | None
+    numbers: bool
+    has_one_radius: bool
+    marks: Marks
+
+    @property
+    def radius(self) -> float:
+        """That of all particles, or the largest."""
+        return self.sent["radius"]
+
+
+def _height(name: str, elevation: Any) -> float:
+    return min(max(angle(name, elevation), -HIGHEST), HIGHEST)
+
+
+class Particles(StagedSimulation):
     """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
 
     Nothing is computed while the view is out of sight. The methods do from a cell what the buttons do. A step that
@@ -155,128 +180,90 @@ class Particles(LiveSimulation):
     _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "views/particles.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
-    radius = traitlets.Float(2.0).tag(sync=True)
-    background = traitlets.Unicode().tag(sync=True)
-    color = traitlets.Unicode().tag(sync=True)
-    """The colour of all particles as CSS has it; empty where each has its own."""
+    x: Any = argument(kw_only=False)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    bounds: Bounds | None = argument(default=None)
+    color: Any = argument(default=DEFAULT_COLOR, sent=True)
+    radius: Any = argument(default=2.0, sent=True)
+    background: Any = argument(default=None, sent=True)
+    cmap: str | None = argument(default=None)
+    limits: tuple[float, float] | None = argument(default=None)
+    colorbar: bool = argument(default=True, check=flag, sent=True)
+    color_label: str = argument(default="", check=text, renews=Renews.NOTHING, sent=True)
+    glow: bool = argument(default=False, check=flag, sent=True)
+    edges: Any = argument(default=None)
+    edge_color: Any = argument(default=EDGE_COLOR)
+    edge_width: float = argument(default=1.5, check=pixels)
+    arrows: Any = argument(default=None)
+    arrow_color: Any = argument(default=ARROW_COLOR)
+    arrow_width: float = argument(default=1.5, check=pixels)
+    arrow_scale: float | None = argument(default=None, check=optional(number(np.isfinite, "a length in units of x")))
+    trail: int = argument(default=0)
+    trail_color: Any = argument(default=None)
+    trail_width: float = argument(default=2.0, check=pixels)
+    label: str = argument(default="live view of particles", check=text, renews=Renews.NOTHING, sent=True)
+    pointer: Callable[[Pointer], object] | None = argument(default=None, check=function("of a Pointer"), fixed=CAPTURED)
+    azimuth: float = argument(default=30.0, check=angle, renews=Renews.FRAME)
+    elevation: float = argument(default=20.0, check=_height, renews=Renews.FRAME)
 
-    colors = traitlets.Bytes().tag(sync=True)
+    colors = derived(traitlets.Bytes(), "assign color")
     """Those of particles in the plane that have their own, three bytes each; in space they come with each frame."""
 
-    glow = traitlets.Bool(False).tag(sync=True)
-    marks = traitlets.Dict().tag(sync=True)
+    marks = derived(traitlets.Dict(), "assign edges, arrows, trail, or their colours and widths")
     """How edges, arrows and trails look; those that there are."""
 
     reach = traitlets.Float(GRASP).tag(sync=True)
-    in_space = traitlets.Bool(False).tag(sync=True)
-    azimuth = traitlets.Float(30.0)
-    elevation = traitlets.Float(20.0)
+    in_space = derived(traitlets.Bool(False), "assign x")
 
-    def __init__(
-        self,
-        x: Any,
-        step: Callable[[], object] | None = None,
-        *,
-        bounds: Bounds | None = None,
-        color: Any = DEFAULT_COLOR,
-        radius: Any = 2.0,
-        background: Any = None,
-        cmap: str | None = None,
-        limits: tuple[float, float] | None = None,
-        colorbar: bool = True,
-        color_label: str = "",
-        glow: bool = False,
-        edges: Any = None,
-        edge_color: Any = EDGE_COLOR,
-        edge_width: float = 1.5,
-        arrows: Any = None,
-        arrow_color: Any = ARROW_COLOR,
-        arrow_width: float = 1.5,
-        arrow_scale: float | None = None,
-        trail: int = 0,
-        trail_color: Any = None,
-        trail_width: float = 2.0,
-        energy: Quantities = None,
-        plots: Quantities = None,
-        plot_label: str = "",
-        reset: Callable[[], object] | None = None,
-        steps_per_frame: int = 1,
-        size: int | Sequence[int] = 480,
-        label: str = "live view of particles",
-        unattended_frames: int = UNATTENDED_FRAMES,
-        timeline: float = TIMELINE_MEGABYTES,
-        pointer: Callable[[Pointer], object] | None = None,
-        azimuth: float = 30.0,
-        elevation: float = 20.0,
-    ) -> None:
-        points = as_positions(x, space=True)
-        in_space = points.shape[1] == 3
-        self._x = x
-        self._count = len(points)
-        self._bounds = _checked_bounds(UNIT + UNIT[:1] * in_space if bounds is None else bounds, points.shape[1])
-        self._turning = False
+    def __init__(self, *args: Any, **given: Any) -> None:
         self._rasteriser = Rasteriser()
         self._depth = 0.0  # Of the plane in which the pointer moves in space.
-        self._scale = ColorScale(cmap or "viridis", limits)
-        self._color = color
-        self._radius = radius
-        self._numbers = cmap is not None
-        self._marks = Marks(
-            points,
-            edges=edges,
-            edge_color=edge_color,
-            edge_width=edge_width,
-            arrows=arrows,
-            arrow_color=arrow_color,
-            arrow_width=arrow_width,
-            arrow_scale=arrow_scale,
-            trail=trail,
-            trail_color=trail_color,
-            trail_width=trail_width,
-            glow=glow,
-            numbers=self._numbers,
-        )
-        found = as_inks(color, self._count, numbers=self._numbers and not is_single(color))
-        # Colours are read once, and numbers after each frame.
-        self._colors = None if callable(color) or found.dtype != np.uint8 else found
-        radii = as_radii(radius, self._count)
-        self._has_one_radius = is_single(radius)
         self._captured: np.ndarray | Cover | None = None
         self._shown_colors = np.zeros(3, np.uint8)
         self._shown_radii: np.ndarray | None = None
         self._edges = np.zeros((0, 4))
-        if glow and background is None:
-            background = NIGHT
-        fixed = self._colors is not None and not in_space
-        super().__init__(
-            step=step,
-            reset=reset,
-            energy=energy,
-            plots=plots,
-            steps_per_frame=steps_per_frame,
-            unattended_frames=unattended_frames,
-            timeline=timeline,
-            size=size,
-            pointer=pointer,
-            radius=float(radius) if self._has_one_radius else float(radii.max(initial=0.0)),
-            in_space=in_space,
-            azimuth=float(azimuth),
-            elevation=_height(elevation),
-            color=_css(found) if fixed and found.ndim == 1 else "",
-            colors=found.tobytes() if fixed and found.ndim == 2 else b"",
-            table=self._scale.as_text(),
-            color_label=color_label,
-            colorbar=colorbar and self._has_numbers(points),
-            glow=bool(glow),
-            marks=self._marks.looks,
-            background="" if background is None else _css(as_colors(background, name="background")),
-            plot_label=plot_label,
-            label=label,
+        self._count = 0
+        super().__init__(*args, **given)
+
+    def arranged(self, given: Namespace) -> ParticlesLook:
+        """What the arguments are in the picture."""
+        points = as_positions(given.x, space=True)
+        in_space = points.shape[1] == 3
+        bounds = UNIT + UNIT[:1] * in_space if given.bounds is None else given.bounds
+        scale = ColorScale(given.cmap or "viridis", given.limits)
+        numbers = given.cmap is not None and not is_single(given.color)
+        found = as_inks(given.color, len(points), numbers=numbers)
+        radii = as_radii(given.radius, len(points))
+        is_fixed = not callable(given.color) and found.dtype == np.uint8
+        marks = Marks(points, given, self.look.marks if self.is_made else None)
+        paper = NIGHT if given.glow and given.background is None else given.background
+        is_sent = is_fixed and not in_space
+        has_numbers = any(one.dtype != np.uint8 for one in (found, *marks.read(points).values()))
+        sent = {
+            **self.sent_of_all(given, given.size),
+            "color": _css(found) if is_sent and found.ndim == 1 else "",
+            "colors": found.tobytes() if is_sent and found.ndim == 2 else b"",
+            "radius": float(radii.max(initial=0.0)) if len(radii) else 0.0,
+            "background": "" if paper is None else _css(as_colors(paper, name="background")),
+            "colorbar": given.colorbar and has_numbers,
+            "table": scale.as_text(),
+            "marks": marks.looks,
+            "in_space": in_space,
+        }
+        self._count = len(points)
+        return ParticlesLook(
+            sent=sent,
+            given=given,
+            bounds=_checked_bounds(bounds, points.shape[1]),
+            scale=scale,
+            colors=found if is_fixed else None,
+            numbers=numbers,
+            has_one_radius=is_single(given.radius),
+            marks=marks,
         )
-        self.observe(lambda _change: self.refresh(), "radius")  # Discs that are painted here have to be painted again.
 
     def __repr__(self) -> str:
-        box = " × ".join(f"[{low:g}, {high:g}]" for low, high in self._bounds)
+        box = " × ".join(f"[{low:g}, {high:g}]" for low, high in self.look.bounds)
         failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
         return f"<Particles: {self._count} in {box}{failed}>"
 
@@ -285,22 +272,23 @@ class Particles(LiveSimulation):
         y up; in space with the colours, which change with the distance. Then what is used of marks, codes of colours
         and radii, by the names that the message gives as `parts`.
         """
-        points = as_positions(self._x, space=self.in_space)
+        look: ParticlesLook = self.look
+        points = as_positions(look.given.x, space=self.in_space)
         if self.in_space and points.shape[1] != 3:
             raise ViewError(f"x now has {points.shape[1]} coordinates, and had 3")
         self._count = len(points)
-        inks, message = self._read_inks(points)
-        radii = None if self._has_one_radius else as_radii(self._radius, self._count)
-        sight: Sight = Space(self._bounds, self._camera()) if self.in_space else Plane(self._bounds)
-        laid, parts = self._marks.lay(points, self.steps, sight, inks)
+        inks, message = self._read_inks(look, points)
+        radii = None if look.has_one_radius else as_radii(look.given.radius, self._count)
+        sight: Sight = Space(look.bounds, self._camera()) if self.in_space else Plane(look.bounds)
+        laid, parts = look.marks.lay(points, self.steps, sight, inks)
         message |= laid
         colors = inks["color"]
         if self.in_space:
-            bounds, camera = np.array(self._bounds), self._camera()
+            bounds, camera = np.array(look.bounds), self._camera()
             self._edges = box_edges(bounds, camera)
             message["edges"] = self._edges.round(5).tolist()
             if POSITION_BYTES * self._count > self.width * self.height and not self.glow:
-                each = self.radius if radii is None else radii
+                each = look.radius if radii is None else radii
                 size = (self.width, self.height)
                 found = rasterised(self._rasteriser, points, bounds, camera, size, each, colors.colors)
                 return self._capture_cover(found, message, parts)
@@ -312,19 +300,16 @@ class Particles(LiveSimulation):
         self._shown_radii = radii
         if radii is not None:
             parts["radii"] = (radii * RADIUS_UNIT + 0.5).clip(0, 0xFFFF).astype(np.uint16).tobytes()
-        return self._capture_plane(points, UNIT if self.in_space else self._bounds, colors, message, parts)
+        return self._capture_plane(points, UNIT if self.in_space else look.bounds, colors, message, parts)
 
-    def _read_inks(self, points: np.ndarray) -> tuple[dict[str, Inks], dict[str, Any]]:
+    def _read_inks(self, look: ParticlesLook, points: np.ndarray) -> tuple[dict[str, Inks], dict[str, Any]]:
         """What particles, edges and arrows are painted with now, and the ends of the colour map."""
-        color = self._colors
+        color = look.colors
         if color is None:
-            color = as_inks(self._color, self._count, numbers=self._numbers)
+            color = as_inks(look.given.color, self._count, numbers=look.numbers)
         elif color.ndim == 2 and len(color) != self._count:
             raise ViewError(f"x now has {self._count} particles, and there are {len(color)} colours")
-        return read_inks({"color": color, **self._marks.read(points)}, self._scale)
-
-    def _has_numbers(self, points: np.ndarray) -> bool:
-        return "low" in self._read_inks(points)[1]
+        return read_inks({"color": color, **look.marks.read(points)}, look.scale)
 
     def _capture_plane(
         self, points: np.ndarray, bounds: Bounds, colors: Inks, more: dict[str, Any], parts: dict[str, bytes]
@@ -337,7 +322,7 @@ class Particles(LiveSimulation):
         if len(points) > DENSITY_COUNT:
             found = density(points, bounds, size, colors.colors)
         elif covers and plain:
-            found = discs(points, bounds, size, self.radius)
+            found = discs(points, bounds, size, self.look.radius)
         else:
             return self._capture_discs(points, bounds, colors, more, parts)
         return self._capture_cover(found, more, parts)
@@ -366,28 +351,30 @@ class Particles(LiveSimulation):
             packed[~inside] = HIDDEN
         captured = self._captured = packed.astype(np.uint16)
         message = {"count": self._count, "outside": self._count - shown, **more}
-        each = colors.colors.ndim == 2 and colors.codes is None and (self.in_space or self._colors is None)
+        each = colors.colors.ndim == 2 and colors.codes is None and (self.in_space or self.look.colors is None)
         if colors.codes is not None:
             parts["codes"] = colors.codes.tobytes()
         return _frame(message, [captured.tobytes(), colors.colors.tobytes() if each else b""], parts)
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make such frames itself."""
-        points = as_positions(self._x, space=True)
-        color = self._colors
+        look: ParticlesLook = self.look
+        given = look.given
+        points = as_positions(given.x, space=True)
+        color = look.colors
         if color is None:
-            color = as_inks(self._color, len(points), numbers=self._numbers and not is_single(self._color))
-        radii = None if self._has_one_radius else as_radii(self._radius, len(points))
+            color = as_inks(given.color, len(points), numbers=look.numbers)
+        radii = None if look.has_one_radius else as_radii(given.radius, len(points))
         return {
-            "x": sources.array("x", self._x, points),
-            "bounds": self._bounds,
-            "scale": self._scale.described(),
-            "color": sources.inks("color", self._color if self._colors is None else self._colors, color),
-            "isFixed": self._colors is not None,
-            "radius": None if radii is None else sources.array("radius", self._radius, radii),
+            "x": sources.array("x", given.x, points),
+            "bounds": look.bounds,
+            "scale": look.scale.described(),
+            "color": sources.inks("color", given.color if look.colors is None else look.colors, color),
+            "isFixed": look.colors is not None,
+            "radius": None if radii is None else sources.array("radius", given.radius, radii),
             "azimuth": self.azimuth,
             "elevation": self.elevation,
-            **self._marks.page_look(sources, points),
+            **look.marks.page_look(sources, points),
         }
 
     def pointed(self) -> tuple[int, int]:
@@ -396,27 +383,25 @@ class Particles(LiveSimulation):
 
     def kept(self, *, whole: bool) -> Frame:
         """The trail: all of it, or the latest positions."""
-        return Frame(*self._marks.trail_part(whole=whole))
+        return Frame(*self.look.marks.trail_part(whole=whole))
 
     def painted(self, make: type[Picture] = Picture) -> Picture:
         """The particles as a picture."""
-        captured = self._captured
+        captured, look = self._captured, self.look
         assert captured is not None
-        paper = (
-            as_colors(self.background, name="background") if self.background else np.array([255, 255, 255], np.uint8)
-        )
+        paper = as_colors(look.sent["background"] or "white")
         if isinstance(captured, Cover) or self.glow:
             make = Picture  # What they show is made pixel by pixel, from what is below.
         view = make(self.width, self.height, paper)
-        self._marks.paint_below(view)
+        look.marks.paint_below(view)
         if isinstance(captured, Cover):
-            self._marks.paint_above(view)  # As in the page, which lays a cover over everything.
+            look.marks.paint_above(view)  # As in the page, which lays a cover over everything.
             cover = captured.cover[:, :, None] / 255.0
             ink = self._shown_colors if captured.colors is None else captured.colors
             view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
         else:
             self._paint_discs(view, captured)
-            self._marks.paint_above(view)
+            look.marks.paint_above(view)
         if self.in_space:
             ends = self._edges.reshape(-1, 2, 2) * [self.width, -self.height] + [0, self.height]
             view.lines(ends[:, 0], ends[:, 1], 0.75, np.array(EDGES, np.uint8))
@@ -426,7 +411,7 @@ class Particles(LiveSimulation):
     def _paint_discs(self, view: Picture, captured: np.ndarray) -> None:
         visible = captured[:, 0] != HIDDEN
         colors = self._shown_colors if self._shown_colors.ndim == 1 else self._shown_colors[visible]
-        radii = self.radius if self._shown_radii is None else self._shown_radii[visible]
+        radii = self.look.radius if self._shown_radii is None else self._shown_radii[visible]
         centers = captured[visible] / (HIDDEN - 1) * [self.width, -self.height] + [0, self.height]
         if self.glow:
             paint_glows(view, centers, radii, colors)
@@ -435,7 +420,7 @@ class Particles(LiveSimulation):
 
     def legend(self) -> ColorScale | None:
         """The colour map of numbers, if it is to be shown."""
-        return self._scale if self.colorbar else None
+        return self.look.scale if self.sent["colorbar"] else None
 
     def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
@@ -443,28 +428,28 @@ class Particles(LiveSimulation):
         """
         if self.in_space:
             return self._pick_in_space(across, up, pressed)
-        low, high = np.array(self._bounds).T
+        low, high = np.array(self.look.bounds).T
         element = None
-        points = as_positions(self._x)
+        points = as_positions(self.x)
         if pressed and len(points) <= DENSITY_COUNT:
             with np.errstate(invalid="ignore"):
                 inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
             away = self._pixels_away((points[inside] - low) / (high - low), across, up)
-            if away.size and away.min() <= max(2 * self.radius, self.reach):
+            if away.size and away.min() <= max(2 * self.look.radius, self.reach):
                 element = int(inside[np.argmin(away)])
         return tuple((low + [across, up] * (high - low)).tolist()), element
 
     def _pick_in_space(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
-        bounds, camera = np.array(self._bounds), self._camera()
+        bounds, camera = np.array(self.look.bounds), self._camera()
         element = None
         if pressed:
-            points = as_positions(self._x, space=True)
+            points = as_positions(self.x, space=True)
             seen = see(points, bounds, camera)
             away = self._pixels_away(seen.positions, across, up)
-            under = np.flatnonzero(away <= self.radius + 1.0)  # The last one is in front.
+            under = np.flatnonzero(away <= self.look.radius + 1.0)  # The last one is in front.
             if under.size:
                 element = int(seen.index[under[-1]])
-            elif away.size and away.min() <= max(2 * self.radius, self.reach):
+            elif away.size and away.min() <= max(2 * self.look.radius, self.reach):
                 element = int(seen.index[np.argmin(away)])
             self._depth = 0.0 if element is None else float(depth(points[element], bounds, camera))
         return tuple(point_at((across, up), self._depth, bounds, camera).tolist()), element
@@ -484,14 +469,7 @@ class Particles(LiveSimulation):
         azimuth, elevation : float
             Degrees around the z axis, and above the xy plane.
         """
-        self.azimuth, self.elevation = azimuth % 360.0, _height(elevation)
-        if self.state != "playing" and self.credits.connected and not self._turning:
-            self._turning = True
-            self.playback.request(self._turned)
-
-    def _turned(self) -> Frame:
-        self._turning = False
-        return self.frames.present()
+        self.azimuth, self.elevation = azimuth % 360.0, elevation
 
     def obey(self, message: dict[str, Any]) -> None:
         """The page has turned the camera, or pressed a button."""
@@ -506,10 +484,6 @@ def _frame(message: dict[str, Any], buffers: list[bytes], parts: dict[str, bytes
     """A frame with further binary parts, in the order of their names in its message; what is empty is not sent."""
     used = {name: part for name, part in parts.items() if part}
     return Frame({**message, **({"parts": list(used)} if used else {})}, [*buffers, *used.values()])
-
-
-def _height(elevation: float) -> float:
-    return min(max(float(elevation), -HIGHEST), HIGHEST)
 
 
 def _checked_bounds(bounds: Any, dimensions: int) -> Bounds:

@@ -72,7 +72,7 @@ class Playback:
         if self.loop is not None and (self.task is None or self.task.done()):
             self.view.note_error(None)
             self.frames.halt.clear()
-            self.view.state = "playing"
+            self.view.set_trait("state", "playing")
             self.task = self.loop.create_task(self.drive())
 
     def leave(self, state: str) -> None:
@@ -81,7 +81,7 @@ class Playback:
         if self.task is not None:
             self.task.cancel()
             self.task = None
-        self.view.state = state
+        self.view.set_trait("state", state)
 
     def pause(self) -> None:
         self.leave("paused")
@@ -143,7 +143,7 @@ class Playback:
         else:
             self.spawn(self.deliver(self.frames.recorder.gif, "simulation.gif", "image/gif", page))
             self.frames.recorder = None
-        self.view.recording = self.frames.recorder is not None
+        self.view.set_trait("recording", self.frames.recorder is not None)
 
     async def act(self, job: Callable[[], Frame]) -> bool:
         """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace as Namespace
+from typing import Any, NamedTuple
+
+import traitlets
 
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.chart import as_series
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.simulated import TIMELINE_MEGABYTES
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.arguments import argument, derived, function, sides, text
+from tinote.viz.live.simulation import CAPTURED, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
+
+
+class PlotLook(NamedTuple):
+    """What pages have of a plot."""
+
+    sent: dict[str, Any]
 
 
 class Plot(LiveSimulation):
@@ -54,32 +64,25 @@ class Plot(LiveSimulation):
     _esm = static_source(*VIEW_SCRIPTS, "views/running_plot.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
-    def __init__(
-        self,
-        quantities: Quantities,
-        step: Callable[[], object] | None = None,
-        *,
-        reset: Callable[[], object] | None = None,
-        steps_per_frame: int = 1,
-        size: tuple[int, int] = (480, 240),
-        label: str = "",
-        unattended_frames: int = UNATTENDED_FRAMES,
-        timeline: float = TIMELINE_MEGABYTES,
-    ) -> None:
-        if not quantities:
+    quantities: Quantities = argument(kw_only=False, fixed=CAPTURED)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    size: tuple[int, int] = argument(default=(480, 240), check=sides)
+    label: str = argument(default="", check=text, sent=True)
+
+    plot_label = derived(traitlets.Unicode(), "assign label")
+
+    def quantities_given(self) -> dict[str, Callable[[], float]]:
+        """Some; a plot shows nothing else."""
+        if not self.quantities:
             raise ViewError("there is nothing to plot", hint='give a function, or {"name": function, …}')
-        super().__init__(
-            step=step,
-            reset=reset,
-            energy=None,
-            plots=quantities,
-            steps_per_frame=steps_per_frame,
-            unattended_frames=unattended_frames,
-            timeline=timeline,
-            size=size,
-            chart_height=int(size[1]),
-            plot_label=label,
-            label=f"live plot of {label}" if label else "live plot",
+        return as_series(self.quantities, "value")
+
+    def arranged(self, given: Namespace) -> PlotLook:
+        """Its size and its words."""
+        width, height = given.size
+        said = f"live plot of {given.label}" if given.label else "live plot"
+        return PlotLook(
+            {"width": width, "height": height, "chart_height": height, "plot_label": given.label, "label": said}
         )
 
     def __repr__(self) -> str:
@@ -94,6 +97,11 @@ class Plot(LiveSimulation):
         """Nothing but the samples."""
         del sources
         return {}
+
+    @property
+    def y_label(self) -> str:
+        """The axis."""
+        return self.label
 
     def painted(self, make: type[Picture] = Picture) -> None:
         """There is no stage above the plot."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import SimpleNamespace as Namespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,8 @@ import traitlets
 
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.simulated import TIMELINE_MEGABYTES
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.arguments import Renews, angle, argument, function, one_of, sides, text
+from tinote.viz.live.simulation import CAPTURED, StagedSimulation
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
@@ -98,7 +99,15 @@ class Thing(NamedTuple):
                 return {"kind": "mesh", "two_sided": item.two_sided, "wire": self.is_wire, **found}
 
 
-class Scene(LiveSimulation):
+class SceneLook(NamedTuple):
+    """What pages have of a scene, which way is up, and from which angles it is seen at first."""
+
+    sent: dict[str, Any]
+    up: Vector
+    angles: tuple[float, float]
+
+
+class Scene(StagedSimulation):
     """A live view of a scene in space, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
     `particles`, `lines`, `mesh` and `mesh_instance` add things, which are read again after each frame; `ambient_light`
@@ -147,46 +156,27 @@ class Scene(LiveSimulation):
     _esm = static_source(*VIEW_SCRIPTS, "draw/space.js", "views/scene.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
-    background = traitlets.Unicode().tag(sync=True)
-    controls = traitlets.Enum(("orbit", "fly"), "orbit").tag(sync=True)
-    renderer = traitlets.Enum(WAYS, "auto").tag(sync=True)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    up: str = argument(default="z", check=one_of(*UPWARDS))
+    azimuth: float = argument(default=30.0, check=angle)
+    elevation: float = argument(default=20.0, check=angle)
+    controls: str = argument(default="orbit", check=one_of("orbit", "fly"), renews=Renews.NOTHING, sent=True)
+    background: Any = argument(default=None, sent=True)
+    renderer: str = argument(default="auto", check=one_of(*WAYS), renews=Renews.NOTHING, sent=True)
+    size: Any = argument(default=(640, 480), check=sides)
+    label: str = argument(default="live view of a scene in space", check=text, renews=Renews.NOTHING, sent=True)
+
     can_pick = traitlets.Bool(True).tag(sync=True)
     """Whether somebody knows what is at a place: the kernel does."""
     picked = traitlets.Any()
     """What was clicked last: which particle, line or triangle it is, and where, as `Picked`; None where nothing was."""
 
-    def __init__(
-        self,
-        step: Callable[[], object] | None = None,
-        *,
-        up: str = "z",
-        azimuth: float = 30.0,
-        elevation: float = 20.0,
-        controls: str = "orbit",
-        background: Any = None,
-        renderer: str = "auto",
-        energy: Quantities = None,
-        plots: Quantities = None,
-        plot_label: str = "",
-        reset: Callable[[], object] | None = None,
-        steps_per_frame: int = 1,
-        size: int | Sequence[int] = (640, 480),
-        label: str = "live view of a scene in space",
-        unattended_frames: int = UNATTENDED_FRAMES,
-        timeline: float = TIMELINE_MEGABYTES,
-    ) -> None:
-        if up not in UPWARDS:
-            raise ViewError(f"up must be 'y' or 'z', not {up!r}")
-        if renderer not in WAYS:
-            raise ViewError(f"renderer must be one of {', '.join(map(repr, WAYS))}, not {renderer!r}")
-        if controls not in ("orbit", "fly"):
-            raise ViewError(f"controls must be 'orbit' or 'fly', not {controls!r}")
-        self._up = UPWARDS[up]
-        self._angles = (float(azimuth), float(elevation))
+    def __init__(self, *args: Any, **given: Any) -> None:
         self._things: list[Thing] = []
         self._ambient: np.ndarray | None = None
         self._lights: list[Light] = []
         self._eye: Eye | None = None
+        self._fitted: Eye | None = None  # The last one that nobody has placed.
         self._eye_version = 0  # Goes up when the camera is moved from here, which the page then follows.
         self._captured: Content | None = None
         self._is_stale = True  # What was captured last is not what the scene shows now.
@@ -197,21 +187,20 @@ class Scene(LiveSimulation):
         self._looks: dict[str, int] = {}  # The number of what each copy has said last of how it looks.
         self._dark = False
         self._page_scale = 1.0
-        super().__init__(
-            step=step,
-            reset=reset,
-            energy=energy,
-            plots=plots,
-            steps_per_frame=steps_per_frame,
-            unattended_frames=unattended_frames,
-            timeline=timeline,
-            size=size,
-            background="" if background is None else _css(as_colors(background, name="background")),
-            controls=controls,
-            renderer=renderer,
-            plot_label=plot_label,
-            label=label,
-        )
+        super().__init__(*args, **given)
+
+    def arranged(self, given: Namespace) -> SceneLook:
+        """What the arguments are in the picture."""
+        paper = given.background
+        background = "" if paper is None else _css(as_colors(paper, name="background"))
+        sent = {**self.sent_of_all(given, given.size), "background": background}
+        return SceneLook(sent, UPWARDS[given.up], (given.azimuth, given.elevation))
+
+    def wear(self, look: SceneLook) -> None:  # type: ignore[override]
+        """Look like this; a camera for another angle is placed anew, and for another size if nobody has placed it."""
+        if self.is_made and (look[1:] != self.look[1:] or self._eye is self._fitted):
+            self._eye = None
+        super().wear(look)
 
     def __repr__(self) -> str:
         failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
@@ -412,7 +401,7 @@ class Scene(LiveSimulation):
         if not 0.0 < fov < 180.0:
             raise ViewError(f"fov must be an angle between 0 and 180 degrees, not {fov}")
         self._eye = _standing(
-            Eye((0.0, 0.0, 0.0), (0.0, 0.0, -1.0), self._up, float(fov)),
+            Eye((0.0, 0.0, 0.0), (0.0, 0.0, -1.0), self.look.up, float(fov)),
             _vector(position, "position"),
             _vector(lookat, "lookat"),
         )
@@ -444,7 +433,8 @@ class Scene(LiveSimulation):
         self._is_stale = False
         self._captured = self._content()
         if self._eye is None:
-            self._eye = fitted(self._captured.points(), *self._angles, self._up, self.width / self.height)
+            points, aspect = self._captured.points(), self.width / self.height
+            self._eye = self._fitted = fitted(points, *self.look.angles, self.look.up, aspect)
             self._eye_version += 1
         return self._shown()
 
@@ -527,7 +517,7 @@ class Scene(LiveSimulation):
 
     def _sky(self, rows: int, dark: bool) -> np.ndarray:
         """What is behind the scene, a colour for each row, shape (rows, 1, 3)."""
-        if self.background:
+        if self.background is not None:
             return as_colors(self.background, name="background")
         top, bottom = (np.array(color, float) for color in (DARK_SKY if dark else LIGHT_SKY))
         down = np.linspace(0.0, 1.0, rows)[:, None]

@@ -11,12 +11,12 @@ import traitlets
 from tinote.viz.draw.chart import CHART_HEIGHT, History
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
+from tinote.viz.live.arguments import derived
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.view import Frame, LiveView, describe_error
 from tinote.viz.pages.sources import Sources
 
-TIMELINE_MEGABYTES = 32.0
-"""How much of the last frames a page keeps of a view, to show them again."""
+RUNS = "it says how the view runs"
 
 
 class SimulatedView(LiveView):
@@ -25,47 +25,41 @@ class SimulatedView(LiveView):
     """
 
     history: History
-    steps: int
+    color_label: str
     exception: BaseException | None
 
     PAGE_KIND: ClassVar[str]
     """By which a page knows what paints the view."""
 
-    state = traitlets.Enum(("paused", "playing", "stopped"), "paused").tag(sync=True)
-    steps_per_frame = traitlets.Int(1, min=1).tag(sync=True)
-    error = traitlets.Unicode()
+    is_made = False
+    """Whether the constructor has done its work: from then on, what is assigned changes the view."""
+
+    state = derived(traitlets.Enum(("paused", "playing", "stopped"), "paused"), "call play(), pause() or stop()")
+    error = traitlets.Unicode(read_only=True).tag(instead=RUNS)
     """The text of the exception that ended the run, or nothing."""
 
-    error_card = traitlets.Unicode().tag(sync=True)
+    error_card = derived(traitlets.Unicode(), RUNS)
     """The same as a page shows it, in HTML."""
 
-    can_step = traitlets.Bool(False).tag(sync=True)
-    can_reset = traitlets.Bool(False).tag(sync=True)
-    can_point = traitlets.Bool(False).tag(sync=True)
-    recording = traitlets.Bool(False).tag(sync=True)
+    can_step = derived(traitlets.Bool(False), RUNS)
+    can_reset = derived(traitlets.Bool(False), RUNS)
+    can_point = derived(traitlets.Bool(False), RUNS)
+    recording = derived(traitlets.Bool(False), "call record()")
     """Whether the frames that are made are kept for a GIF."""
 
-    series = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    plot_label = traitlets.Unicode().tag(sync=True)
-    width = traitlets.Int(480).tag(sync=True)
-    height = traitlets.Int(480).tag(sync=True)
-    chart_height = traitlets.Int(CHART_HEIGHT).tag(sync=True)
-    table = traitlets.Unicode().tag(sync=True)
+    series = derived(traitlets.List(traitlets.Unicode()), RUNS)
+    width = derived(traitlets.Int(480), "assign size")
+    height = derived(traitlets.Int(480), "assign size")
+    chart_height = derived(traitlets.Int(CHART_HEIGHT), "assign size")
+    table = derived(traitlets.Unicode(), "assign cmap")
     """Of a view that shows numbers as colours: those of the 256 bytes that numbers are sent as, three bytes each, in
     base 64.
     """
 
-    colorbar = traitlets.Bool(False).tag(sync=True)
-    """Whether a bar below the stage tells which numbers they stand for, as `color_label`."""
-
-    color_label = traitlets.Unicode().tag(sync=True)
-    step_note = traitlets.Unicode().tag(sync=True)
+    step_note = derived(traitlets.Unicode(), RUNS)
     """How steps run, in a sentence: the tooltip of their number."""
 
-    timeline = traitlets.Float(TIMELINE_MEGABYTES).tag(sync=True)
-    """Megabytes of the last frames that the page keeps, to show them again."""
-
-    program = traitlets.Unicode().tag(sync=True)
+    program = derived(traitlets.Unicode(), "call save()")
     """How the view runs without a kernel (`pages/stored.py`), for the notebook that is saved; or nothing."""
 
     # What a subclass provides.
@@ -88,6 +82,11 @@ class SimulatedView(LiveView):
         del whole
         return Frame({}, [])
 
+    @property
+    def y_label(self) -> str:
+        """What is at the vertical axis of the plot."""
+        raise NotImplementedError
+
     def legend(self) -> ColorScale | None:
         """The colour map that is explained below the stage, if there is one."""
         return None
@@ -107,5 +106,5 @@ class SimulatedView(LiveView):
     def note_error(self, error: BaseException | None) -> None:
         """What ended the run, or nothing, as text and as a card."""
         self.exception = error
-        self.error = "" if error is None else describe_error(error)
-        self.error_card = "" if error is None else error_as_html(error)
+        self.set_trait("error", "" if error is None else describe_error(error))
+        self.set_trait("error_card", "" if error is None else error_as_html(error))

@@ -12,22 +12,38 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import SimpleNamespace as Namespace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
 
-from tinote.errors import SerializationError
+from tinote.errors import SerializationError, suggestion
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
+from tinote.viz.live.arguments import (
+    Argument,
+    Renews,
+    argument,
+    arguments_of,
+    bound,
+    function,
+    given_of,
+    located,
+    number,
+    sides,
+    signature_of,
+    text,
+    whole,
+)
 from tinote.viz.live.film import record_film
 from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.playback import Playback
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.simulated import SimulatedView
+from tinote.viz.live.simulated import RUNS, SimulatedView
 from tinote.viz.live.whole import whole_picture, write_svg_of
-from tinote.viz.notebook.front_end import Bundle, for_page, stored_size
+from tinote.viz.notebook.front_end import Bundle, after_cell, for_page, stored_size
 from tinote.viz.notebook.view import Frame
 from tinote.viz.pages.sources import BoundSlider, ViewFunctions
 
@@ -37,10 +53,12 @@ else:
     export = lazy("tinote.viz.pages.export")  # what makes pages brings Markdown
     stored = lazy("tinote.viz.pages.stored")
 
-UNATTENDED_FRAMES = 60
-"""Frames that a view advances where a program executes the notebook and nobody can press play."""
-
 MOST_TIMELINE_MEGABYTES = 1000.0
+MEGABYTES = number(
+    lambda value: 0.0 <= value <= MOST_TIMELINE_MEGABYTES, f"from 0 to {MOST_TIMELINE_MEGABYTES:,.0f} megabytes"
+)
+
+CAPTURED = "the view may have captured it"
 
 UNATTENDED_SECONDS = 5.0
 """A slow simulation is left after this time there."""
@@ -51,6 +69,16 @@ PAGES = (".html", ".htm")
 Quantities = Callable[[], float] | Mapping[str, Callable[[], float]] | None
 
 
+class Look(Protocol):
+    """What a view is painted by, made of its arguments."""
+
+    @property
+    def sent(self) -> Mapping[str, Any]:
+        """What pages have of it, by the names of traits."""
+        ...
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(argument,))
 class LiveSimulation(SimulatedView):
     """Base of the views of a running simulation.
 
@@ -84,7 +112,10 @@ class LiveSimulation(SimulatedView):
     history : History
         The samples of the plot: `history.table()` is an array of the step number and the quantities.
     state : {"paused", "playing", "stopped"}
+    steps : int
     """
+
+    look: Any
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise SerializationError(
@@ -95,59 +126,120 @@ class LiveSimulation(SimulatedView):
 
     _all: ClassVar[weakref.WeakSet[LiveSimulation]] = weakref.WeakSet()
 
-    def __init__(
-        self,
-        *,
-        size: int | Sequence[int],
-        pointer: Callable[[Pointer], object] | None = None,
-        step: Callable[[], object] | None,
-        reset: Callable[[], object] | None,
-        energy: Quantities,
-        plots: Quantities,
-        plot_label: str,
-        steps_per_frame: int,
-        unattended_frames: int,
-        timeline: float,
-        **traits: Any,
-    ) -> None:
-        for name, function in (("step", step), ("reset", reset)):
-            if function is not None and not callable(function):
-                raise ViewError(f"{name} is {type(function).__name__}, not a function without arguments")
-        if pointer is not None and not callable(pointer):
-            raise ViewError(f"pointer is {type(pointer).__name__}, not a function of a Pointer")
-        if steps_per_frame < 1:
-            raise ViewError(f"steps_per_frame must be at least 1, not {steps_per_frame}")
-        if not 0.0 <= timeline <= MOST_TIMELINE_MEGABYTES:
-            raise ViewError(f"timeline must be from 0 to {MOST_TIMELINE_MEGABYTES:,.0f} megabytes, not {timeline}")
-        width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
-        if width < 16 or height < 16:
-            raise ViewError(f"size {size} is too small: it must be at least 16 pixels")
-        quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
-        self._functions = ViewFunctions(step, reset, pointer, Pointer)
-        captured = None if step is None else AutomaticCapture(step)
-        self.frames = FrameMaker(self, captured, reset, pointer, quantities, self._send_from_worker)
+    reset_function: Callable[[], object] | None = argument(default=None, alias="reset", check=function(), fixed=CAPTURED)
+    steps_per_frame: int = argument(default=1, check=whole(1), renews=Renews.NOTHING, sent=True)
+    size: Any = argument(default=480, check=sides)
+    unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
+    timeline: float = argument(default=32.0, check=MEGABYTES, renews=Renews.NOTHING, sent=True)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if any(isinstance(value, Argument) for value in vars(cls).values()):
+            cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        with located():
+            for name, value in bound(type(self), args, given).items():
+                setattr(self, name, value)
+            quantities = self.quantities_given()
+            step, pointer = getattr(self, "step", None), getattr(self, "pointer", None)
+            self.exception: BaseException | None = None
+            captured = None if step is None else AutomaticCapture(step)
+            self.frames = FrameMaker(self, captured, self.reset_function, pointer, quantities, self._send_from_worker)
+            self.wear(self.arranged(Namespace(**given_of(self))))
+        self._functions = ViewFunctions(step, self.reset_function, pointer, Pointer)
         self.playback = Playback(self, self.frames)
         self.page_sliders: dict[str, BoundSlider] = {}
         """The sliders that are bound to the view, by their labels."""
         self.history = History(tuple(quantities))
-        self.steps = 0
-        self.exception: BaseException | None = None
-        self._unattended_frames = unattended_frames
-        super().__init__(
-            steps_per_frame=steps_per_frame,
-            timeline=float(timeline),
-            can_step=step is not None,
-            can_reset=reset is not None,
-            can_point=pointer is not None,
-            series=list(quantities),
-            plot_label=plot_label or ("energy" if energy is not None else ""),
-            width=width,
-            height=height,
-            **traits,
-        )
+        self._is_repainting = False
+        for name, value in {
+            "can_step": step is not None,
+            "can_reset": self.reset_function is not None,
+            "can_point": pointer is not None,
+            "series": list(quantities),
+        }.items():
+            self.set_trait(name, value)
+        super().__init__()
+        self.is_made = True
         self._all.add(self)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.is_made:
+            with located():
+                self._check_assigned(name)
+        super().__setattr__(name, value)
+
+    def _check_assigned(self, name: str) -> None:
+        """Raise `ViewError` for what has no such attribute, and for what is not assigned."""
+        known = {one.keyword: one for one in arguments_of(type(self))}
+        if name in known:
+            known[name].check_change()  # Also of one that is called as a method is.
+        if name.startswith("_") or name in vars(self):
+            return
+        if not hasattr(type(self), name):
+            raise ViewError(f"{type(self).__name__} has no attribute {name!r}{suggestion(name, known)}")
+        if self.has_trait(name):
+            instead = self.trait_metadata(name, "instead")
+        else:
+            instead = RUNS if getattr(getattr(type(self), name), "fset", self) is None else None
+        if instead:
+            raise ViewError(f"{name} of a view cannot be assigned", hint=instead)
+
+    # What a subclass provides.
+
+    def quantities_given(self) -> dict[str, Callable[[], float]]:
+        """What is sampled after each frame, by its name."""
+        raise NotImplementedError
+
+    def arranged(self, given: Namespace) -> Look:
+        """How the view looks with these arguments. Raises `ViewError` where they do not go together."""
+        raise NotImplementedError
+
+    # What follows from the arguments.
+
+    @property
+    def sent(self) -> Mapping[str, Any]:
+        """What pages have of the look, by the names of traits."""
+        return self.look.sent
+
+    def wear(self, look: Look) -> None:
+        """Look like this from the next frame on."""
+        former = self.look.sent if self.is_made else {}
+        self.look = look
+        changed = {name: value for name, value in look.sent.items() if name not in former or former[name] != value}
+        for name in changed:
+            trait = self.traits()[name]
+            if not isinstance(trait, Argument):
+                self.set_trait(name, changed[name])
+        if self.is_made:
+            self.send_state([name for name in changed if isinstance(self.traits()[name], Argument)])
+
+    def was_changed(self, *, repaint: bool) -> None:
+        """An argument has another value: pages are to show it, and what the notebook keeps of the view, too."""
+        if repaint:
+            self.repaint()
+        if self.program:
+            after_cell(self.keep_program)
+
+    def repaint(self) -> None:
+        """Show the state once more, unless a frame comes anyway."""
+        if self.state != "playing" and self.credits.connected and not self._is_repainting:
+            self._is_repainting = True
+            self.playback.request(self._repainted)
+        elif not self.credits.connected:
+            self.frames.last_frame = None
+
+    def _repainted(self) -> Frame:
+        self._is_repainting = False
+        return self.frames.present()
+
     # What a user calls.
+
+    @property
+    def steps(self) -> int:
+        """How many steps have been run."""
+        return self.frames.steps
 
     @property
     def captured(self) -> StepCapture | None:
@@ -202,7 +294,7 @@ class LiveSimulation(SimulatedView):
         ViewError
             For a view without such a function.
         """
-        if self.frames.reset_function is None:
+        if self.reset_function is None:
             raise ViewError("this view has no reset function", hint="give one as reset=…")
         self.playback.request(self.frames.start_again)
 
@@ -268,7 +360,7 @@ class LiveSimulation(SimulatedView):
         state. Not while a view plays, whose steps would be among what is captured.
         """
         if stored_size() > 0 and not any(view.state == "playing" for view in list(self._all)):
-            self.program = stored.kept(self, stored_size())
+            self.set_trait("program", stored.kept(self, stored_size()))
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         return self.page_bundle([self], repr(self)) if for_page() else super()._repr_mimebundle_()
@@ -387,7 +479,7 @@ class LiveSimulation(SimulatedView):
         end = time.perf_counter() + UNATTENDED_SECONDS
         try:
             self.playback.apart(self.frames.present)
-            for _ in range(self._unattended_frames):
+            for _ in range(self.unattended_frames):
                 self.advance()
                 if time.perf_counter() > end:
                     break
@@ -429,3 +521,27 @@ class LiveSimulation(SimulatedView):
         if hasattr(self, "playback"):  # Also called by the garbage collector, for a view whose arguments were refused.
             self.playback.stop()
         super().close()
+
+
+class StagedSimulation(LiveSimulation):
+    """One with a stage above its plot."""
+
+    energy: Quantities = argument(default=None, fixed=CAPTURED)
+    plots: Quantities = argument(default=None, fixed=CAPTURED)
+    plot_label: str = argument(default="", check=text, sent=True)
+    label: str = argument(default="live view", check=text, renews=Renews.NOTHING, sent=True)
+
+    @property
+    def y_label(self) -> str:
+        """The axis of the plot, whose only line may be the energy."""
+        return self.sent["plot_label"]
+
+    @staticmethod
+    def sent_of_all(given: Namespace, size: tuple[int, int]) -> dict[str, Any]:
+        """What pages have of every view's look."""
+        label = given.plot_label or ("energy" if given.energy is not None else "")
+        return {"width": size[0], "height": size[1], "plot_label": label}
+
+    def quantities_given(self) -> dict[str, Callable[[], float]]:
+        """The energy and the others."""
+        return {**as_series(self.energy, "energy"), **as_series(self.plots, "value")}

@@ -53,5 +53,5 @@ def _below(view: SimulatedView, frame: Frame | None) -> list[tuple[int, Callable
         parts.append((COLORBAR_HEIGHT, bar))
     if view.series:
         size = {"width": view.width, "height": view.chart_height}
-        parts.append((view.chart_height, partial(draw_chart, history=view.history, y_label=view.plot_label, **size)))
+        parts.append((view.chart_height, partial(draw_chart, history=view.history, y_label=view.y_label, **size)))
     return parts

@@ -112,6 +112,25 @@ function release(el) {
   el.replaceChildren();
 }
 
+/** Call `changed` once where any of the traits `names` of `model` have changed together. Returns what undoes it. */
+function watchTraits(model, names, changed) {
+  let waits = false;
+  let isOver = false;
+  const later = () => {
+    if (waits) return;
+    waits = true;
+    queueMicrotask(() => {
+      waits = false;
+      if (!isOver) changed();
+    });
+  };
+  for (const name of names) model.on(`change:${name}`, later);
+  return () => {
+    isOver = true;
+    for (const name of names) model.off(`change:${name}`, later);
+  };
+}
+
 /** The colour behind `el`: red, green and blue, or null where the page has none. */
 function paperOf(el) {
   for (let node = el; node; node = node.parentElement) {

@@ -16,11 +16,18 @@ function unpacked(ink) {
   return `rgb(${ink & 255} ${(ink >> 8) & 255} ${(ink >> 16) & 255})`;
 }
 
-/** The bar for the map of `model`: `node`, and `show(low, high)`, which says what its ends stand for. */
+/**
+ * The bar for the map of `model`: `node`, `show(low, high)`, which says what its ends stand for, and `recolor()`, for
+ * another map.
+ */
 function colorBar(model) {
-  const table = colorTable(model);
-  const stops = Array.from({ length: 33 }, (_, at) => unpacked(table[Math.round((at * (table.length - 2)) / 32)]));
-  const strip = make("i", { style: `background:linear-gradient(to right, ${stops.join(", ")})` });
+  const strip = make("i");
+  const recolor = () => {
+    const table = colorTable(model);
+    const stops = Array.from({ length: 33 }, (_, at) => unpacked(table[Math.round((at * (table.length - 2)) / 32)]));
+    strip.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  };
+  recolor();
   const ticks = make("div", { class: "tinote-ticks" });
   const label = model.get("color_label");
   const node = make(
@@ -50,5 +57,5 @@ function colorBar(model) {
   };
   const resizes = new ResizeObserver(draw);
   resizes.observe(strip);
-  return { node, show, dispose: () => resizes.disconnect() };
+  return { node, show, recolor, dispose: () => resizes.disconnect() };
 }

@@ -1,69 +1,75 @@
 // A field as a picture: bytes that are levels of numbers, or colours, painted cell by cell and enlarged.
 
-export default {
-  render({ model, el }) {
-    const canvas = make("canvas", { class: "tinote-stage", role: "img" });
-    const [width, height] = [model.get("width"), model.get("height")];
-    const scale = fitCanvas(canvas, width, height);
-    const looks = model.get("marks");
-    const context = canvas.getContext("2d", { willReadFrequently: Object.keys(looks).length > 0 });
-    const cells = document.createElement("canvas"); // As many pixels as there are cells.
-    const inner = cells.getContext("2d");
-    const table = colorTable(model);
-    const bar = model.get("colorbar") ? colorBar(model) : null;
-    let image = null;
-    let marks = {};
+export default laidOut(({ model, el }) => {
+  const canvas = make("canvas", { class: "tinote-stage", role: "img" });
+  const [width, height] = [model.get("width"), model.get("height")];
+  const scale = fitCanvas(canvas, width, height);
+  let looks = model.get("marks");
+  const context = canvas.getContext("2d", { willReadFrequently: Object.keys(looks).length > 0 });
+  const cells = document.createElement("canvas"); // As many pixels as there are cells.
+  const inner = cells.getContext("2d");
+  let table = colorTable(model);
+  const bar = model.get("colorbar") ? colorBar(model) : null;
+  let image = null;
+  let marks = {};
 
-    const paint = () => {
-      if (!image) return;
-      context.imageSmoothingEnabled = model.get("smooth");
-      context.drawImage(cells, 0, 0, canvas.width, canvas.height);
-      if (!marks.contours && !marks.arrows) return;
-      const painted = context.getImageData(0, 0, canvas.width, canvas.height);
-      const target = pixelsOf(painted, scale);
-      if (marks.contours) paintEdges(target, marks.contours, marks.contourInks, looks.contours);
-      if (marks.arrows) paintArrows(target, marks.arrows, null, looks.arrows);
-      context.putImageData(painted, 0, 0);
+  const paint = () => {
+    if (!image) return;
+    context.imageSmoothingEnabled = model.get("smooth");
+    context.drawImage(cells, 0, 0, canvas.width, canvas.height);
+    // Until the next frame comes, these are of the look before.
+    const shown = { contours: looks.contours && marks.contours, arrows: looks.arrows && marks.arrows };
+    if (!shown.contours && !shown.arrows) return;
+    const painted = context.getImageData(0, 0, canvas.width, canvas.height);
+    const target = pixelsOf(painted, scale);
+    if (shown.contours) paintEdges(target, shown.contours, marks.contourInks, looks.contours);
+    if (shown.arrows) paintArrows(target, shown.arrows, null, looks.arrows);
+    context.putImageData(painted, 0, 0);
+  };
+  const number = (value) => Number(value.toPrecision(4)).toString();
+  const show = (message, [bytes, ...more]) => {
+    const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
+    const contours = part.contours && copied(part.contours, Uint16Array);
+    const inks = part.contours_inks && copied(part.contours_inks, Uint8Array);
+    marks = {
+      contours,
+      contourInks: inksOf(inks, contours?.length >> 2, table),
+      arrows: part.arrows && copied(part.arrows, Uint16Array),
     };
-    const number = (value) => Number(value.toPrecision(4)).toString();
-    const show = (message, [bytes, ...more]) => {
-      const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
-      const contours = part.contours && copied(part.contours, Uint16Array);
-      const inks = part.contours_inks && copied(part.contours_inks, Uint8Array);
-      marks = {
-        contours,
-        contourInks: inksOf(inks, contours?.length >> 2, table),
-        arrows: part.arrows && copied(part.arrows, Uint16Array),
-      };
-      if (!image || image.width !== message.columns || image.height !== message.rows) {
-        cells.width = message.columns;
-        cells.height = message.rows;
-        image = inner.createImageData(message.columns, message.rows);
-      }
-      const pixels = new Uint32Array(image.data.buffer);
-      const parts = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      if ("low" in message) {
-        for (let at = 0; at < pixels.length; at += 1) pixels[at] = table[parts[at]];
-      } else {
-        for (let at = 0; at < pixels.length; at += 1)
-          pixels[at] = 0xff000000 | (parts[3 * at + 2] << 16) | (parts[3 * at + 1] << 8) | parts[3 * at];
-      }
-      inner.putImageData(image, 0, 0);
-      paint();
-      if (bar && "low" in message) bar.show(message.low, message.high);
-      const words = [message.shape.join(" × ")];
-      if ("low" in message) words.push(`${number(message.low)} to ${number(message.high)}`);
-      if ("longest" in message) words.push(`arrows up to ${number(message.longest)}`);
-      if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
-      canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
-      return words;
-    };
-    model.on("change:smooth", paint);
-    const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint });
-    return () => {
-      model.off("change:smooth", paint);
-      bar?.dispose();
-      dispose();
-    };
-  },
-};
+    if (!image || image.width !== message.columns || image.height !== message.rows) {
+      cells.width = message.columns;
+      cells.height = message.rows;
+      image = inner.createImageData(message.columns, message.rows);
+    }
+    const pixels = new Uint32Array(image.data.buffer);
+    const parts = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if ("low" in message) {
+      for (let at = 0; at < pixels.length; at += 1) pixels[at] = table[parts[at]];
+    } else {
+      for (let at = 0; at < pixels.length; at += 1)
+        pixels[at] = 0xff000000 | (parts[3 * at + 2] << 16) | (parts[3 * at + 1] << 8) | parts[3 * at];
+    }
+    inner.putImageData(image, 0, 0);
+    paint();
+    if (bar && "low" in message) bar.show(message.low, message.high);
+    const words = [message.shape.join(" × ")];
+    if ("low" in message) words.push(`${number(message.low)} to ${number(message.high)}`);
+    if ("longest" in message) words.push(`arrows up to ${number(message.longest)}`);
+    if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
+    canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
+    return words;
+  };
+  const restyle = () => {
+    looks = model.get("marks");
+    table = colorTable(model);
+    bar?.recolor();
+    paint();
+  };
+  const unwatch = watchTraits(model, ["smooth", "marks", "table"], restyle);
+  const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint });
+  return () => {
+    unwatch();
+    bar?.dispose();
+    dispose();
+  };
+});

@@ -1,7 +1,3 @@
 // A plot without a simulation above it.
 
-export default {
-  render({ model, el }) {
-    return simulationView({ model, el, stage: null, show: () => [], repaint: () => {} });
-  },
-};
+export default laidOut(({ model, el }) => simulationView({ model, el, stage: null, show: () => [], repaint: () => {} }));

@@ -26,6 +26,26 @@ function sign(name) {
   return svg;
 }
 
+// What a view is laid out by: it is made anew where one of these changes.
+const LAYOUT = ["width", "height", "chart_height", "colorbar", "color_label", "plot_label", "label", "timeline"];
+
+/** A view that `make({ model, el })` makes and that changes its layout as its traits do, those that are `named` as well. */
+function laidOut(make, named = []) {
+  return {
+    render({ model, el }) {
+      let dispose = make({ model, el });
+      const unwatch = watchTraits(model, [...LAYOUT, ...named], () => {
+        dispose();
+        dispose = make({ model, el });
+      });
+      return () => {
+        unwatch();
+        dispose();
+      };
+    },
+  };
+}
+
 /** A count with its noun, in the singular or plural. */
 function counted(count, one, many) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

@@ -1,0 +1,243 @@
+"""The arguments of views, each declared once: its name, its default, which values are accepted, and whether it can be
+changed in a view that is there. The constructor and its signature, the attributes of the same names, their errors, and
+what pages are sent are made of these declarations.
+
+An argument is a trait: widgets can be linked to it, and functions observe it.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace as Namespace
+from typing import Any
+
+import numpy as np
+import traitlets
+
+from tinote.errors import suggestion
+from tinote.source import caller
+from tinote.viz.draw.arrays import ViewError
+
+Check = Callable[[str, Any], Any]
+"""What becomes of a value given for the argument of this name. Raises `ViewError`."""
+
+NO_DEFAULT = inspect.Parameter.empty
+
+SMALLEST_SIDE = 16
+
+
+class Renews(enum.Enum):
+    """What is made anew when an argument changes."""
+
+    LOOK = "what the view shows, and how"
+    FRAME = "the frame that is shown"
+    NOTHING = "nothing: pages read it"
+
+
+class Argument(traitlets.TraitType[Any, Any]):
+    """An argument of a view; see `argument`."""
+
+    def __init__(
+        self, default: Any, check: Check | None, *, kw_only: bool, alias: str, fixed: str, renews: Renews, sent: bool
+    ) -> None:
+        super().__init__(None if default is NO_DEFAULT else default)
+        self.default_argument, self.check, self.kw_only, self.alias = default, check, kw_only, alias
+        self.fixed, self.renews = fixed, renews
+        if sent:
+            self.tag(sync=True, to_json=lambda value, view: view.sent.get(self.name, value))
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def keyword(self) -> str:
+        """Its name in a call."""
+        return self.alias or str(self.name)
+
+    def check_change(self) -> None:
+        """Raise `ViewError` where a view that is there cannot get another value."""
+        if self.fixed:
+            raise ViewError(f"{self.keyword} of a view cannot be changed: {self.fixed}", hint="make another view")
+
+    def validate(self, _view: Any, value: Any) -> Any:
+        return value if self.check is None else self.check(self.keyword, value)
+
+    def set(self, obj: Any, value: Any) -> None:
+        """Change the view, or leave it as it was and raise `ViewError`."""
+        if not obj.is_made:
+            super().set(obj, value)
+            return
+        with located():
+            self.check_change()
+            value = self._validate(obj, value)
+            renewed = self.renews is Renews.LOOK
+            look = obj.arranged(Namespace(**given_of(obj) | {str(self.name): value})) if renewed else None
+        with obj.hold_sync():
+            if look is not None:
+                obj.wear(look)
+            super().set(obj, value)
+        obj.was_changed(repaint=self.renews is not Renews.NOTHING)
+
+
+@contextmanager
+def located() -> Iterator[None]:
+    """Errors about arguments name the user's line."""
+    try:
+        yield
+    except ViewError as error:
+        if not error.span.line:
+            error.span = caller("contextlib", "traitlets").in_users_code()
+        raise
+
+
+def argument(
+    *,
+    default: Any = NO_DEFAULT,
+    check: Check | None = None,
+    kw_only: bool = True,
+    alias: str = "",
+    fixed: str = "",
+    renews: Renews = Renews.LOOK,
+    sent: bool = False,
+) -> Any:
+    """Declare an argument of a view.
+
+    `alias`: its name in a call, if another one than that of the attribute. `fixed`: why it cannot be changed in a view
+    that is there. `renews`: what a change has made anew. `sent`: whether pages have it, as the look's `sent` says or
+    else as it is.
+    """
+    return Argument(default, check, kw_only=kw_only, alias=alias, fixed=fixed, renews=renews, sent=sent)
+
+
+def derived(trait: traitlets.TraitType[Any, Any], instead: str) -> Any:
+    """A trait that a view sets itself; whoever assigns it learns what to do `instead`."""
+    trait.read_only = True
+    return trait.tag(sync=True, instead=instead)
+
+
+def arguments_of(cls: type) -> list[Argument]:
+    """The arguments of a class of views in the order of its signature: those without keyword, its own, inherited
+    ones.
+    """
+    names = dict.fromkeys(name for base in cls.__mro__ for name, value in vars(base).items() if _is_argument(value))
+    found = [value for value in (getattr(cls, name) for name in names) if _is_argument(value)]
+    return sorted(found, key=lambda one: one.kw_only)
+
+
+def _is_argument(value: object) -> bool:
+    return isinstance(value, Argument)
+
+
+def given_of(view: Any) -> dict[str, Any]:
+    """The arguments of a view as they are now, by the names of its attributes."""
+    return {str(one.name): getattr(view, str(one.name)) for one in arguments_of(type(view))}
+
+
+def signature_of(cls: type) -> inspect.Signature:
+    """How a view of this class is made."""
+    types = {name: one for base in reversed(cls.__mro__) for name, one in inspect.get_annotations(base).items()}
+    kinds = {True: inspect.Parameter.KEYWORD_ONLY, False: inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    return inspect.Signature([
+        inspect.Parameter(one.keyword, kinds[one.kw_only], default=one.default_argument, annotation=types.get(one.name, Any))
+        for one in arguments_of(cls)
+    ])
+
+
+def bound(cls: type, args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, checked, by the names of attributes. Raises `ViewError`."""
+    declared = {one.keyword: one for one in arguments_of(cls)}
+    for name in given:
+        if name not in declared:
+            raise ViewError(f"{cls.__name__} has no argument {name!r}{suggestion(name, declared)}")
+    try:
+        call = cls.__signature__.bind(*args, **given)  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise ViewError(f"{cls.__name__}: {error}") from None
+    call.apply_defaults()
+    return {str(declared[name].name): value for name, value in call.arguments.items()}
+
+
+# ---- which values are accepted
+
+
+def text(name: str, value: Any) -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise ViewError(f"{name} must be text, not {value!r}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Whether something is so."""
+    if not isinstance(value, bool | int | np.bool_):
+        raise ViewError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def one_of(*choices: str) -> Check:
+    """One of these words."""
+
+    def check(name: str, value: Any) -> str:
+        if value not in choices:
+            raise ViewError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
+        return value
+
+    return check
+
+
+def whole(least: int) -> Check:
+    """A whole number that is not less."""
+
+    def check(name: str, value: Any) -> int:
+        if not isinstance(value, int | np.integer):
+            raise ViewError(f"{name} must be a whole number, not {value!r}")
+        if value < least:
+            raise ViewError(f"{name} must be at least {least}, not {value}")
+        return int(value)
+
+    return check
+
+
+def number(is_right: Callable[[float], Any], wanted: str) -> Check:
+    """A number that `is_right`; it "must be" what is `wanted`."""
+
+    def check(name: str, value: Any) -> float:
+        if not isinstance(value, int | float | np.number) or not is_right(float(value)):
+            raise ViewError(f"{name} must be {wanted}, not {value}")
+        return float(value)
+
+    return check
+
+
+angle = number(np.isfinite, "a number of degrees")
+pixels = number(lambda value: 0 < value < np.inf, "a positive number of pixels")
+
+
+def optional(check: Check) -> Check:
+    """None, or what `check` accepts."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def function(without: str = "without arguments") -> Check:
+    """None, or a function of that kind."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is not None and not callable(value):
+            raise ViewError(f"{name} is {type(value).__name__}, not a function {without}")
+        return value
+
+    return check
+
+
+def sides(name: str, value: Any) -> tuple[int, int]:
+    """A width and a height in pixels, or one number for both."""
+    try:
+        width, height = (int(value), int(value)) if np.ndim(value) == 0 else map(int, value)
+    except (TypeError, ValueError):
+        raise ViewError(f"{name} must be a number of pixels, or (width, height), not {value!r}") from None
+    if min(width, height) < SMALLEST_SIDE:
+        raise ViewError(f"{name} {value} is too small: it must be at least {SMALLEST_SIDE} pixels")
+    return width, height
