@@ -12,7 +12,7 @@ import pytest
 from ipywidgets import VBox
 
 import tinote as ti
-from tests.viz.live import Page
+from tests.viz.live import Page, scenario
 from tinote.cli.lab import EXTENSIONS
 from tinote.lang.capture import trial
 from tinote.viz.notebook import front_end
@@ -183,12 +183,49 @@ def test_the_size_has_a_limit_that_the_user_can_set() -> None:
 
 def test_not_while_a_view_plays() -> None:
     view, other = view_of(), view_of()
-    other.state = "playing"
+    other.set_trait("state", "playing")
     view.keep_program()
     assert not view.program
-    other.state = "paused"
+    other.set_trait("state", "paused")
     view.keep_program()
     assert view.program
+
+
+@pytest.mark.parametrize("how", ["pause", "stop", "close", "single_step", "an error"])
+def test_a_view_that_is_made_while_another_plays_is_kept_when_that_ends(how: str) -> None:
+    fails = [False]
+
+    def step() -> None:
+        if fails[0]:
+            raise ValueError("far away")
+        advance(0.01)
+
+    async def body(other: ti.viz.Particles, page: Page) -> None:
+        page.keeps_up = True
+        page.say(kind="ready", view="a", visible=True)
+        other.play()
+        await page.until(lambda: other.steps > 3)
+        view, third = view_of(), view_of()
+        view.keep_program()
+        assert not view.program and not third.program
+        if how == "an error":
+            fails[0] = True
+        else:
+            getattr(other, how)()
+        await page.until(lambda: view.program)
+        assert other.state != "playing" and not third.program
+
+    scenario(lambda: ti.viz.Particles(x, step), body)
+
+
+def test_a_view_says_why_it_is_kept_as_a_picture() -> None:
+    for step, reason in ((prints, "`print`"), (draws, "gives something else at each call"), (lambda: advance(0.01), "")):
+        view = ti.viz.Particles(x, step)
+        view.keep_program()
+        assert reason in view.program_note and bool(view.program_note) == bool(reason) != bool(view.program)
+    ti.viz.set_stored_size(1000)
+    view.keep_program()
+    assert "set_stored_size(1000)" in view.program_note and not view.program
 
 
 def test_a_program_that_executes_the_notebook_keeps_it_from_the_first_step(monkeypatch) -> None:
@@ -241,7 +278,8 @@ def test_what_unpacks_to_more_than_it_may_is_refused() -> None:
 
 def test_the_memory_of_a_program_has_a_limit(monkeypatch) -> None:
     monkeypatch.setattr(stored, "LARGEST_MEMORY", 1000)
-    assert stored.kept(view_of(), 300_000) == ""
+    found = stored.kept(view_of(), 300_000)
+    assert not found.program and "MiB of memory" in found.reason
     assert export.running(view_of()).kind == "particles"
 
 

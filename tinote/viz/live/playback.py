@@ -81,7 +81,14 @@ class Playback:
         if self.task is not None:
             self.task.cancel()
             self.task = None
+        if self.view.state == "playing":
+            self.spawn(self.ended(self.hired()))
         self.view.set_trait("state", state)
+
+    async def ended(self, worker: Worker) -> None:
+        """The step under way has ended, too."""
+        await worker.run(lambda: None)
+        self.view.keep_programs()
 
     def pause(self) -> None:
         self.leave("paused")

@@ -62,6 +62,9 @@ class SimulatedView(LiveView):
     program = derived(traitlets.Unicode(), "call save()")
     """How the view runs without a kernel (`pages/stored.py`), for the notebook that is saved; or nothing."""
 
+    program_note = derived(traitlets.Unicode(), RUNS)
+    """Why the notebook keeps only a picture of the view, in a sentence; or nothing."""
+
     # What a subclass provides.
 
     def capture(self) -> Frame:
@@ -102,6 +105,9 @@ class SimulatedView(LiveView):
     def pointed(self) -> tuple[int, int]:
         """How many numbers the position of a pointer has here, and what it points at; 0 where that is nothing."""
         return 2, 0
+
+    def keep_programs(self) -> None:
+        """What waited for this view to end playing is done, on the event loop's thread."""
 
     def note_error(self, error: BaseException | None) -> None:
         """What ended the run, or nothing, as text and as a card."""

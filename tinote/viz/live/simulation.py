@@ -153,6 +153,7 @@ class LiveSimulation(SimulatedView):
         """The sliders that are bound to the view, by their labels."""
         self.history = History(tuple(quantities))
         self._is_repainting = False
+        self._waits_to_be_kept = False
         for name, value in {
             "can_step": step is not None,
             "can_reset": self.reset_function is not None,
@@ -357,10 +358,19 @@ class LiveSimulation(SimulatedView):
 
     def keep_program(self) -> None:
         """Make what the notebook keeps of the view besides its picture: how it runs without a kernel, from its present
-        state. Not while a view plays, whose steps would be among what is captured.
+        state. While a view plays, whose steps would be among what is captured, it waits for that.
         """
-        if stored_size() > 0 and not any(view.state == "playing" for view in list(self._all)):
-            self.set_trait("program", stored.kept(self, stored_size()))
+        self._waits_to_be_kept = stored_size() > 0 and any(view.state == "playing" for view in list(self._all))
+        if stored_size() > 0 and not self._waits_to_be_kept:
+            program, reason = stored.kept(self, stored_size())
+            self.set_trait("program", program)
+            self.set_trait("program_note", reason and f"Kept as a picture: {reason}")
+
+    def keep_programs(self) -> None:
+        """The same of all views that wait for it: this one plays no longer."""
+        for view in list(self._all):
+            if view._waits_to_be_kept:
+                view.keep_program()
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         return self.page_bundle([self], repr(self)) if for_page() else super()._repr_mimebundle_()

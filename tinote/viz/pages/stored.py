@@ -8,11 +8,13 @@ of its own, as WebAssembly that has nothing but memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from tinote.errors import TinoteError
 from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
 from tinote.runtime.seam import seam
+from tinote.source import location_name
 from tinote.viz.notebook.front_end import PAGE_TYPE, Bundle
 from tinote.viz.pages.bundle import ENGINES, payload, unpacked
 from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
@@ -44,21 +46,36 @@ def _stored(view: Any) -> dict[str, Any]:
     return {"name": repr(view), "running": {**made._asdict(), "missing": [list(one) for one in made.missing]}}
 
 
-def kept(view: Any, largest: int) -> str:
+class Kept(NamedTuple):
+    """How a view runs without a kernel, or the reason why the notebook has only a picture of it."""
+
+    program: str
+    reason: str = ""
+
+
+def kept(view: Any, largest: int) -> Kept:
     """How `view` runs without a kernel, from its present state, for the output that shows it, in at most `largest`
     characters; nothing where it cannot, or would have to be run for a trial that might leave something behind.
     """
     config = session.config
-    if seam.listener is not None or session.watchers or config.arch == "python" or config.kernel_profiler:
-        return ""
+    if seam.listener is not None or session.watchers:
+        return Kept("", "launches are recorded")
+    if config.arch == "python" or config.kernel_profiler:
+        return Kept("", "kernels run as Python" if config.arch == "python" else "kernels are profiled")
     try:
         made = running(view, unasked=True)
-    except Exception:  # Also one of the user's step, which nobody has asked to run.
-        return ""
-    if read_portable(made.described["program"]).description["memory"]["end"] > LARGEST_MEMORY:
-        return ""
+    except TinoteError as error:
+        place = f"{location_name(error.span)}: " if error.span.line else ""
+        return Kept("", place + error.message)
+    except Exception as error:  # One of the user's step, which nobody has asked to run.
+        return Kept("", reason_of(error))
+    memory = read_portable(made.described["program"]).description["memory"]["end"]
+    if memory > LARGEST_MEMORY:
+        return Kept("", f"it takes {memory >> 20} MiB of memory, and {LARGEST_MEMORY >> 20} is the most")
     found = payload({**made._asdict(), "name": repr(view)})
-    return found if len(found) <= largest else ""
+    if len(found) > largest:
+        return Kept("", f"it takes {len(found):,} bytes, and ti.viz.set_stored_size({largest}) is the most")
+    return Kept(found)
 
 
 def place_kept(pages: Pages, views: Any) -> str:

@@ -1,6 +1,7 @@
 // The bar below a view that tells which numbers its colours stand for. `viz/draw/colorbar.py` draws the same.
 
 const TICK_SPACE = 60; // Pixels of the bar for each tick, about.
+const LEVELS = 255; // The levels of numbers that become colours.
 
 /** The colours of the 256 bytes that numbers are sent as, packed as bytes 0xAABBGGRR; none where a view has no map. */
 function colorTable(model) {
@@ -11,21 +12,17 @@ function colorTable(model) {
   );
 }
 
-/** A packed colour as CSS has it. */
-function unpacked(ink) {
-  return `rgb(${ink & 255} ${(ink >> 8) & 255} ${(ink >> 16) & 255})`;
-}
-
 /**
  * The bar for the map of `model`: `node`, `show(low, high)`, which says what its ends stand for, and `recolor()`, for
  * another map.
  */
 function colorBar(model) {
-  const strip = make("i");
+  const strip = make("canvas", { class: "tinote-strip", width: LEVELS, height: 1 });
   const recolor = () => {
-    const table = colorTable(model);
-    const stops = Array.from({ length: 33 }, (_, at) => unpacked(table[Math.round((at * (table.length - 2)) / 32)]));
-    strip.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    const context = strip.getContext("2d");
+    const image = context.createImageData(LEVELS, 1);
+    new Uint32Array(image.data.buffer).set(colorTable(model).subarray(0, LEVELS));
+    context.putImageData(image, 0, 0);
   };
   recolor();
   const ticks = make("div", { class: "tinote-ticks" });

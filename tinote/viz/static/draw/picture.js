@@ -50,7 +50,6 @@ function paintLegend(context, names, top, height, scale, dark) {
 
 /** The bar of colours, `node`, as its text says. */
 function paintColorBar(context, model, node, top, scale) {
-  const table = colorTable(model);
   const dark = isDark(node);
   const width = model.get("width");
   context.setTransform(scale, 0, 0, scale, 0, top);
@@ -62,10 +61,7 @@ function paintColorBar(context, model, node, top, scale) {
   if (label) context.fillText(label, 2, 14);
   const left = label ? 12 + context.measureText(label).width : 16;
   const across = width - 16 - left;
-  for (let at = 0; at < across; at += 1) {
-    context.fillStyle = unpacked(table[Math.min(254, Math.floor((255 * at) / across))]);
-    context.fillRect(left + at, 10, 1.5, 9);
-  }
+  context.drawImage(node.querySelector(".tinote-strip"), left, 10, across, 9);
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "center";
   context.fillStyle = dark ? "#aab2bd" : "#666666";

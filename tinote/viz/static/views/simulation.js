@@ -185,6 +185,7 @@ function simulationView({
     make("span", { class: "tinote-files" }, record, ...(gif ? [gif] : []), save),
   );
   const status = make("div", { class: "tinote-status" });
+  const kept = make("div", { class: "tinote-kept" });
   const announce = make("div", { class: "tinote-announce", role: "status" });
   const alert = make("div", { class: "tinote-error", role: "alert", hidden: true });
   const group = make("div", {
@@ -231,7 +232,7 @@ function simulationView({
   const earlier = timelineRow(lookBack);
   if (timeline.limit > 0) group.append(earlier.node);
   if (model.get("can_step")) group.append(controls);
-  group.append(status, announce);
+  group.append(status, kept, announce);
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
@@ -331,6 +332,9 @@ function simulationView({
   const showNote = () => {
     status.title = model.get("step_note");
   };
+  const showKept = () => {
+    kept.textContent = model.get("program_note") ?? "";
+  };
   // For what stores the notebook's outputs (the extension for JupyterLab).
   const keepProgram = () => {
     el.tinoteProgram = model.get("program") ?? "";
@@ -339,6 +343,7 @@ function simulationView({
     "change:state": showState,
     "change:step_note": showNote,
     "change:program": keepProgram,
+    "change:program_note": showKept,
     "change:steps_per_frame": showSpeed,
     "change:error_card": showError,
     "change:recording": showRecording,

@@ -45,7 +45,7 @@
   const CODE = ".tinote-explorer, .tinote-rules"; // Until somebody uses them, their first picture stays.
   const PAINTED = `${LIVE}, ${CODE}, .widget-slider`;
   const LEFT_OUT = `button:not(:is(${CODE}) button), details:not([open]) > :not(summary), .tinote-controls,
-    .tinote-announce, .tinote-notice, .tinote-tip, .tinote-explorer .full`;
+    .tinote-timeline, .tinote-announce, .tinote-notice, .tinote-tip, .tinote-kept, .tinote-explorer .full`;
 
   /** The part that two rectangles have in common. */
   function common(one, other) {
@@ -120,8 +120,45 @@
     yield { box, clip, paint: (context) => paintWord(context, style.content.slice(1, -1), box, style) };
   }
 
+  /** The rail and the knob of a slider. */
+  function paintSlider(context, node, box, style) {
+    const [low, high] = [Number(node.min || 0), Number(node.max || 100)];
+    const part = high > low ? (Number(node.value) - low) / (high - low) : 0;
+    const middle = box.top + box.height / 2;
+    const knob = box.left + 8 + part * (box.width - 16);
+    context.fillStyle = context.strokeStyle = style.accentColor === "auto" ? style.color : style.accentColor;
+    context.lineWidth = 4;
+    context.lineCap = "round";
+    context.globalAlpha = 0.4;
+    context.beginPath();
+    context.moveTo(box.left + 3, middle);
+    context.lineTo(box.right - 3, middle);
+    context.stroke();
+    context.globalAlpha = 1;
+    context.beginPath();
+    context.arc(knob, middle, 7, 0, 7);
+    context.fill();
+  }
+
+  /** A box that is ticked or not, or the colour that is chosen. */
+  function paintMark(context, node, box, style) {
+    context.strokeStyle = context.fillStyle = style.color;
+    const side = Math.min(box.width, box.height);
+    context.strokeRect(box.left + 0.5, box.top + 0.5, (node.type === "color" ? box.width : side) - 1, box.height - 1);
+    if (node.type === "color") context.fillStyle = node.value;
+    if (node.type === "color" || node.checked)
+      context.fillRect(box.left + 3, box.top + 3, (node.type === "color" ? box.width : side) - 6, box.height - 6);
+  }
+
+  /** What a form's element shows besides text, by its type. */
+  const SHOWN = { range: paintSlider, checkbox: paintMark, radio: paintMark, color: paintMark };
+
   /** What is chosen or typed in a form's element. */
   function* control(node, text, box, clip, style) {
+    if (SHOWN[node.type]) {
+      yield { box, clip, paint: (context) => SHOWN[node.type](context, node, box, style) };
+      return;
+    }
     const inner = new DOMRect(box.left + parseFloat(style.paddingLeft) + 4, box.top, box.width, box.height);
     if (text) yield { box: inner, clip: common(clip, box), paint: (context) => paintWord(context, text, inner, style) };
   }
@@ -190,7 +227,13 @@
     const empty = (view) => view.matches(LIVE) && !Number(view.dataset.painted);
     const isCode = root.querySelector(CODE) !== null;
     if (!root.querySelector(PAINTED) || (isCode && !isUsed)) return null;
-    const scale = isCode ? 2 : 1; // For sharp text.
+    // Code for sharp text, and a view at the size that it was made for, however narrow the window is.
+    const views = [...root.querySelectorAll(".tinote-view")];
+    const narrow = views.map((view) => {
+      const [made, shown] = [parseFloat(view.style.getPropertyValue("--tinote-width")), view.getBoundingClientRect()];
+      return made > shown.width && shown.width ? made / shown.width : 1;
+    });
+    const scale = isCode ? 2 : Math.max(1, ...narrow);
     if ([...root.querySelectorAll(LIVE)].some(empty)) return null;
     const whole = root.getBoundingClientRect();
     if (!whole.width || !whole.height) return null;
@@ -391,7 +434,10 @@
         if (still.isDisposed) return;
         const about = output.metadata[PICTURE]?.alt;
         const image = still.node.querySelector("img");
-        if (image) image.alt = typeof about === "string" ? `${about}; ${HINT}` : HINT;
+        if (image) {
+          image.alt = typeof about === "string" ? `${about}; ${HINT}` : HINT;
+          Object.assign(image.style, { display: "block", margin: "0 auto" }); // In the middle, as the live view is.
+        }
         this.choose();
       }
 
