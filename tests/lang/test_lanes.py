@@ -645,6 +645,6 @@ def test_loops_in_lanes_are_reported_and_why_others_are_not() -> None:
         lanes = table[0].width
         assert lanes % (host().vector_bits // 32) == 0
         assert [(one.lanes, one.width, one.reasons) for one in table] == [(True, lanes, ())] * 2
-        assert f"{lanes} at a time, in lanes" in repr(table)
+        assert f"vectorised ×{lanes} (masked)" in repr(table)
         assert "u1x" in repr(escape.ir("vectorise")) and "reduce or" in repr(escape.ir("vectorise"))
-    assert "not in lanes: it prints" in repr(shout.loops())
+    assert "it prints" in repr(shout.loops())

@@ -120,7 +120,7 @@ PRIMALS: dict[Callable[..., Any], Expected] = {
         ("# straight", "mark_vector_loops", True, "independent"),
         ("# straight", "vectorise", False, "left to LLVM"),
     ],
-    searching: [("# searching", "vectorise", True, "64 iterations at a time")],
+    searching: [("# searching", "vectorise", True, "vectorised ×64 (masked)")],
     printing: [("# printing", "vectorise", False, "it prints")],
     few: [("# few", "vectorise", False, "fewer than 16 iterations")],
     meeting: [

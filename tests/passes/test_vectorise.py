@@ -932,7 +932,7 @@ def test_what_pays(body: str) -> None:
     (remark,) = said
     assert isinstance(task, Task)
     assert (lanes_of(task) > 1) == remark.done == (not ESTIMATED[body])
-    assert (ESTIMATED[body] or f"{lanes_of(task)} iterations at a time") in remark.text
+    assert (ESTIMATED[body] or f"vectorised ×{lanes_of(task)}") in remark.text
     assert vectorise(fn, Machine(128)) is fn
 
 

@@ -351,10 +351,9 @@ def _parsed(text: str, machine: llvm.TargetMachine, *further: str) -> Iterator[l
 
 def _run_passes(module: llvm.ModuleRef, level: int, effort: _Effort, machine: llvm.TargetMachine) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = level >= 2 and effort.loops
-    options.slp_vectorization = level >= 2 and effort.blocks
-    options.loop_interleaving = level >= 2 and effort.loops
-    options.loop_unrolling = level >= 2 and effort.loops
+    loops = not effort.why_no_vectors(level)
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = loops
+    options.slp_vectorization = level >= _VECTOR_LEVEL and effort.blocks
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
     try:
@@ -444,6 +443,9 @@ _ENDLESS_BLOCK = 16_000
 #: the whole function for each of its loops (measured: 400 loops in 5,250 instructions 5.5 s, 100 in 1,300 0.3 s).
 _MANY_LOOPS = 400_000
 
+#: The optimisation level from which on LLVM vectorises: its own default.
+_VECTOR_LEVEL = 2
+
 
 class _Effort(NamedTuple):
     """What LLVM may do to a module without taking much longer than in proportion to its length: work on `loops`, look
@@ -453,6 +455,12 @@ class _Effort(NamedTuple):
     loops: bool
     blocks: bool
     machine: int
+
+    def why_no_vectors(self, level: int) -> str:
+        """Why no loop is vectorised at an optimisation level; empty if loops may be."""
+        if level < _VECTOR_LEVEL:
+            return f"LLVM vectorises loops from opt_level={_VECTOR_LEVEL} on, and this is opt_level={level}"
+        return "" if self.loops else "its kernel has so many loops and operations that LLVM would take seconds"
 
 
 def _effort_on(text: str) -> _Effort:
@@ -583,6 +591,8 @@ _REMARK_PASSES = "loop-vectorize|slp-vectorizer"
 _REMARK_LINE = r"remark: (.*?):(\d+):(\d+): (.*)"
 # A remark on dependent memory operations goes on in a line of its own, which says how they depend.
 _REMARK_GOES_ON = r"(?:Backward|Forward|Unknown|Unsafe) .*dependence\b"
+# What LLVM says of every loop when the options of `_run_passes` switch vectorisation off.
+_SWITCHED_OFF = "only vectorizing loops that explicitly request it"
 
 
 @_interruptible
@@ -602,10 +612,12 @@ def remarks(text: str, level: int = 3) -> list[Remark]:
                 # A pattern that no pass name matches.
                 llvm.set_option("tinote", f"{option}=^$")
     found: list[Remark] = []
+    why_none = _effort_on(text).why_no_vectors(level)
     for line in captured:
         match = re.match(_REMARK_LINE, line)
         if match:
-            found.append(Remark(LLVM, Span(match[1], int(match[2]), int(match[3]) - 1), match[4]))
+            said = match[4].replace(_SWITCHED_OFF, why_none) if why_none else match[4]
+            found.append(Remark(LLVM, Span(match[1], int(match[2]), int(match[3]) - 1), said))
         elif found and re.match(_REMARK_GOES_ON, line):
             found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
         else:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.compiler.codegen.llvm.parts import cut
+from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
 from tinote.compiler.launch.access_summary import summarise
 from tinote.config import Config
 from tinote.ir.buffers import Buffer, bytes_of, root_of
-from tinote.ir.nodes import Atomic, Check, For, Function, Op, Region, Task, While
+from tinote.ir.nodes import Atomic, Check, For, Function, Region, Task, While
 from tinote.ir.query import trip_count, walk
 from tinote.lazy import lazy
 from tinote.remarks import Remark
@@ -59,7 +60,7 @@ class Workgroups(NamedTuple):
 
 class TaskPlan(NamedTuple):
     """One task. `iterations`: those that may run at once, None if known only at launch, 1 for a serial task.
-    `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
+    `loops`: which of its loops are vectorised, its own first. `atomics`: accumulations outside of
     private copies. `checks`: the number of checks that can stop it. `because`: why a loop that might have been parallel
     runs in order. `workgroups`: on a GPU. `functions`: the number of functions in its machine code, several where it is
     so long that LLVM would otherwise take seconds.
@@ -70,7 +71,7 @@ class TaskPlan(NamedTuple):
     iterations: int | None
     privates: tuple[PrivateCopy, ...]
     atomics: tuple[AtomicUse, ...]
-    vectorised: tuple[Span, ...]
+    loops: tuple[LoopVerdict, ...]
     checks: int
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -81,30 +82,48 @@ class TaskPlan(NamedTuple):
     functions: int = 1
 
     @property
-    def cut(self) -> str:
-        """The note in the schedule for a task whose machine code is several functions."""
-        return f", long: in {self.functions} functions" if self.functions > 1 and self.workgroups is None else ""
+    def schedule(self) -> str:
+        """How it runs, in words: whether in parallel, and which of its loops are vectorised."""
+        parts = ["parallel" if self.parallel else f"serial: {self.because}" if self.because else "serial"]
+        for loop in self.loops:
+            if self.is_head(loop):
+                parts.append(loop.summary)
+            elif loop.width > 1:
+                parts.append(f"line {loop.line} {loop.summary}")
+        if self.functions > 1 and self.workgroups is None:
+            parts.append(f"long: in {self.functions} functions")
+        return ", ".join(parts)
+
+    def is_head(self, loop: LoopVerdict) -> bool:
+        """Whether a loop is the one whose iterations are divided among threads."""
+        return self.parallel and loop[:3] == (self.span.file, self.span.line, self.span.column)
 
 
-def plan_tasks(fn: Function, config: Config | None = None, remarks: Iterable[Remark] = ()) -> tuple[TaskPlan, ...]:
+def plan_tasks(
+    fn: Function,
+    config: Config | None = None,
+    remarks: Iterable[Remark] = (),
+    verdicts: Sequence[LoopVerdict] = (),
+) -> tuple[TaskPlan, ...]:
     """The tasks of an offloaded function, in the order in which they run; none before offloading. With workgroups, if
-    it is one for a GPU. `remarks`: those of its passes.
+    it is one for a GPU. `remarks`: those of its passes; `verdicts`: those on its loops.
     """
     serial = {one.loc: one.text for one in remarks if (one.step, one.done) in _SERIAL}
-    plans = tuple([_plan(op, serial) for op in fn.region.body if isinstance(op, Task)])
+    judged = {verdict[:3]: verdict for verdict in verdicts}
+    plans = tuple([_plan(op, serial, judged) for op in fn.region.body if isinstance(op, Task)])
     if config is None or config.arch != "gpu" or not plans:
         return plans
     groups = gpu_launch.workgroups_of(fn, config)
     return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
 
 
-def _plan(task: Task, serial: Mapping[Span, str]) -> TaskPlan:
+def _plan(task: Task, serial: Mapping[Span, str], judged: Mapping[tuple[str, int, int], LoopVerdict]) -> TaskPlan:
     operations = list(walk(task.body))
     touched = summarise(task.body)
     copies = {private.copy for private in task.privates}
     privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.target)) for p in task.privates])
     loops = [op for op in operations if isinstance(op, For)]
-    heads: list[Op] = [op for op in (task, *loops) if op.vectorize]
+    places = dict.fromkeys([(op.loc.file, op.loc.line, op.loc.column) for op in (task, *operations)])
     written = {b.name for b in touched.written} | {p.target.name for p in task.privates}
     return TaskPlan(
         name=task.name,
@@ -112,7 +131,7 @@ def _plan(task: Task, serial: Mapping[Span, str]) -> TaskPlan:
         iterations=trip_count(*task.args) if task.parallel else 1,
         privates=privates,
         atomics=tuple(_atomics(task.body, copies)),
-        vectorised=tuple([op.loc for op in heads]),
+        loops=tuple([judged[place] for place in places if place in judged]),
         checks=sum(isinstance(op, Check) for op in operations),
         reads=tuple(sorted({b.name for b in touched.loaded})),
         writes=tuple(sorted(written)),

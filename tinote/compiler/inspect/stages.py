@@ -199,6 +199,11 @@ class Stages(NamedTuple):
         return self._replace(stages=stages, passes=None)
 
     @property
+    def verdicts(self) -> Sequence[LoopVerdict]:
+        """The verdicts on loops; none without machine code."""
+        return () if self.judge is None else self.judge()
+
+    @property
     def last(self) -> Function | None:
         """The function from which machine code is generated, before vectorisation: iterations are separate, and updates
         unchanged.
@@ -502,8 +507,12 @@ class _Native:
     def level(self) -> int:
         return self._config.opt_level
 
-    def judge(self) -> list[LoopVerdict]:
-        """The verdicts on loops: which are vectorised, and why others are not."""
+    def judge(self) -> Sequence[LoopVerdict]:
+        """The verdicts on loops: which are vectorised, and why others are not. LLVM runs once."""
+        return self._verdicts
+
+    @cached_property
+    def _verdicts(self) -> Sequence[LoopVerdict]:
         return judge_loops((*self._remarks, *jit.remarks(self.text, self.level)), self._fn)
 
     def passes(self) -> list[Stage]:

@@ -466,7 +466,7 @@ class Kernel(Tokenised, Generic[P, R]):
         return self._latest().wgsl(gradient=gradient)
 
     def loops(self, *, gradient: bool = False) -> LoopTable:
-        """Which loops of the last instance are vectorised (in lanes, or by LLVM), how wide, or why not.
+        """Which loops of the last instance are vectorised, how wide, or why not.
 
         LLVM compiles the kernel once more for this.
 
@@ -480,11 +480,12 @@ class Kernel(Tokenised, Generic[P, R]):
         LoopTable
             A row for each loop.
         """
-        judge = stages.stages_of(self._latest().specialisation, gradient).judge
-        return LoopTable([] if judge is None else judge())
+        return LoopTable(stages.stages_of(self._latest().specialisation, gradient).verdicts)
 
     def tasks(self, *, gradient: bool = False) -> TaskTable:
         """How a launch of the last instance runs: its tasks, what they share among threads, and what stays atomic.
+
+        LLVM compiles the kernel once more for this, to say which loops are vectorised.
 
         Parameters
         ----------
@@ -497,7 +498,9 @@ class Kernel(Tokenised, Generic[P, R]):
             A row for each task.
         """
         made = stages.stages_of(self._latest().specialisation, gradient)
-        return TaskTable(() if made.last is None else schedule.plan_tasks(made.last, made.config, made.remarks))
+        if made.last is None:
+            return TaskTable()
+        return TaskTable(schedule.plan_tasks(made.last, made.config, made.remarks, made.verdicts))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched.

@@ -16,23 +16,14 @@ if TYPE_CHECKING:
 
 
 class LoopTable(ShownAsTable, list["LoopVerdict"]):
-    """One row per loop that runs in lanes or that LLVM has judged, in the order of the source; a table in a page."""
+    """One row per loop that is vectorised, or is not for a reason, in the order of the source; a table in a page."""
 
     _heads = ("line", "loop", "in short", "reasons")
     _left = 4
-    _nothing = "LLVM found no loop to vectorise"
+    _nothing = "no loop to vectorise"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [(str(one.line), _width(one), one.advice or "—", "; ".join(one.reasons) or "—") for one in self]
-
-
-def _width(verdict: LoopVerdict) -> str:
-    several = f" ×{verdict.interleaved}" if verdict.interleaved > 1 else ""
-    if verdict.lanes:
-        return f"{verdict.width} at a time, in lanes"
-    if verdict.width > 1:
-        return f"{verdict.width} at a time{several}"
-    return f"interleaved{several}" if several else "one at a time"
+        return [(str(one.line), one.summary, one.advice or "—", one.against or "—") for one in self]
 
 
 class TaskTable(ShownAsTable, list["TaskPlan"]):
@@ -51,7 +42,7 @@ class TaskTable(ShownAsTable, list["TaskPlan"]):
             (
                 str(number),
                 str(one.span.line) if one.span.line else "—",
-                ("parallel" if one.parallel else f"serial: {one.because}" if one.because else "serial") + one.cut,
+                one.schedule,
                 ("at launch" if one.iterations is None else f"{one.iterations:,}") if one.parallel else "—",
                 _own(one),
                 ", ".join(dict.fromkeys(f"{use.combine} {use.target}" for use in one.atomics if not use.plain)) or "—",

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from tinote.compiler.inspect.gradient_cost import GradientCosts, Saved, gradient_costs
 from tinote.compiler.inspect.schedule import AtomicUse, TaskPlan, plan_tasks
 from tinote.compiler.inspect.stages import Stages
-from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 from tinote.viz.explorer.rows import Rows
@@ -42,7 +41,7 @@ def _row(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
 
 def _tasks(stages: Stages, rows: Rows) -> Json:
     assert stages.last is not None
-    plans = plan_tasks(stages.last, stages.config, stages.remarks)
+    plans = plan_tasks(stages.last, stages.config, stages.remarks, stages.verdicts)
     shown = [_task(plan, number, rows) for number, plan in enumerate(plans)]
     own = "private copies" if any(plan.workgroups is None for plan in plans) else "workgroups"
     columns = ("task", "line", "schedule", "iterations", own, "atomics left", "checks", "reads", "writes")
@@ -50,10 +49,6 @@ def _tasks(stages: Stages, rows: Rows) -> Json:
 
 
 def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
-    schedule = "parallel" if plan.parallel else "serial"
-    if plan.vectorised:
-        schedule += ", vectorised"
-    schedule += plan.cut
     iterations = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
     own = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
     if plan.workgroups is not None:
@@ -63,14 +58,14 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
         rows.location(plan.span),
         str(number),
         _line(plan.span),
-        schedule,
+        plan.schedule,
         iterations,
         "; ".join(own) or "—",
         _atomics(hard) or "—",
         str(plan.checks) if plan.checks else "—",
         ", ".join(plan.reads) or "—",
         ", ".join(plan.writes) or "—",
-        tone="costly" if hard else "good" if plan.vectorised else "",
+        tone="costly" if hard else "good" if any(loop.width > 1 for loop in plan.loops) else "",
     )
 
 
@@ -97,36 +92,26 @@ def _loops(stages: Stages, rows: Rows) -> Json:
         return {"tables": [_decisions(stages, rows)]}
     shown: list[Json] = []
     notes: list[Json] = []
-    for verdict in stages.judge():
+    for verdict in stages.verdicts:
         location = rows.location(Span(verdict.file, verdict.line, verdict.column))
-        word, tone = _verdict(verdict), "good" if verdict.width > 1 else "costly"
-        why = "; ".join(verdict.reasons)
-        if verdict.width > 1 and why:
-            why = f"in part not: {why}"
+        word, tone = verdict.summary, "good" if verdict.width > 1 else "costly"
+        why = verdict.against
         shown.append(_row(location, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
         if location[0] >= 0:
             notes.append({"row": location[0], "text": word, "tone": tone, "title": verdict.advice or why})
     columns = ("line", "loop", "in short", "reasons")
-    empty = "LLVM found no loop to vectorise"
-    loops = _table("Loops, in lanes or in LLVM's own judgement", columns, shown, empty)
+    loops = _table("Loops", columns, shown, "no loop to vectorise")
     return {"tables": [loops, _decisions(stages, rows)], "notes": notes}
 
 
 def _decisions(stages: Stages, rows: Rows) -> Json:
-    """The remarks of the steps, in the order of the source."""
+    """The remarks of the steps, in the order of the source as it is shown; what it does not show is at the end."""
+    located = [(rows.location(one.loc), one) for one in stages.remarks]
     shown = [
-        _row(rows.location(one.loc), _line(one.loc), one.step, one.text, tone="good" if one.done else "")
-        for one in sorted(stages.remarks, key=lambda one: (one.loc.file, one.loc.line, one.loc.column))
+        _row(location, _line(one.loc), one.step, one.text, tone="good" if one.done else "")
+        for location, one in sorted(located, key=lambda pair: (pair[0][0] < 0, pair[0], pair[1].loc[:3]))
     ]
     return _table("What the compiler decided", ("line", "step", "what it did, or why it did not"), shown, "nothing")
-
-
-def _verdict(verdict: LoopVerdict) -> str:
-    if verdict.lanes:
-        return f"{verdict.width} in lanes"
-    if verdict.width > 1:
-        return f"{verdict.width} wide" + (f" ×{verdict.interleaved}" if verdict.interleaved > 1 else "")
-    return f"interleaved ×{verdict.interleaved}" if verdict.interleaved > 1 else "not vectorised"
 
 
 # What a gradient costs

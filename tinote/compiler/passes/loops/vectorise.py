@@ -91,7 +91,7 @@ class _Vectoriser(Rewriter):
             if isinstance(plan, str):
                 self.report(Remark("vectorise", op.loc, plan))
             else:
-                self.report(Remark("vectorise", op.loc, f"{plan.lanes} iterations at a time, in lanes", done=True))
+                self.report(Remark("vectorise", op.loc, f"vectorised ×{plan.lanes} (masked)", done=True))
                 found[op] = plan
         return found
 
