@@ -136,7 +136,7 @@ def test_overwriting_inside_and_after() -> None:
         x[None] = -1.0
 
     x[None] = 2.0
-    with ti.ad.Tape(loss=loss):
+    with pytest.warns(UserWarning, match="leaves in '.*' here is undone"), ti.ad.Tape(loss=loss):
         use(1.0)
         step()
         use(10.0)
@@ -260,7 +260,7 @@ def test_an_exception_inside_leaves_everything_usable() -> None:
         assert x[None] == 3.0
     with ti.ad.Tape(loss=loss):
         step(False, False)
-    assert (x.grad[None], x[None]) == (1.0, 3.0)
+    assert (x.grad[None], x[None]) == (1.0, 99.0)
 
 
 def test_what_is_refused() -> None:

@@ -45,6 +45,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, InnerEvents, Read
 from tinote.lang.ad.journal.from_python import Taken, arrays_of_others
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import needs_temporaries, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
@@ -553,6 +554,8 @@ class _Chain:
                 outer.use_gradients(runner.shadows)
                 sweep = runner.sweep(back)
                 sweep.begin = outer.begin
+                if outer.needed_around is not None:
+                    sweep.lasting = LastingWrites(runner.events, outer.needed_around)
                 sweep.adjoints, sweep.observer = outer.adjoints, outer.observer
                 sweep.run_within(outer.temporaries, self.wanted)
             except KernelFiniteError as error:

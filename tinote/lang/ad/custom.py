@@ -10,8 +10,9 @@
 
 Under a tape the launches inside of `forward` are not recorded; in the reverse order, at its place, `backward` is called
 with the same arguments. There it finds all fields as they were when `forward` returned, and it may overwrite them:
-afterwards they are what they were. It takes the gradients of what `forward` wrote and accumulates into those of what
-`forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
+what the tape has computed, or what is needed further back in it, comes back afterwards; what it writes to other
+elements stays (`journal/lasting_writes.py`). It takes the gradients of what `forward` wrote and accumulates into those
+of what `forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
 
 Where such a gradient is differentiated itself, it is what is launched to compute it that is: the launches of `forward`
 and those of `backward`, along a direction (`custom_tangents.py`).
@@ -57,7 +58,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
-from tinote.lang.index_regions import IndexRegion, region_at
+from tinote.lang.index_regions import IndexRegion, IndexRegions, region_at, whole_region
 from tinote.lang.kernels.access_region import BufferRegions, whole_regions
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, observed_arguments
 from tinote.lang.kernels.func import Func
@@ -116,6 +117,7 @@ class CustomFunction:
 
         launches = session.launches  # the same draws
         custom = Custom(self._name, span, pull, scratch=_elements(scratch, span), carries_tangents=True, again=again)
+        custom.uses = {}
         custom.notices_stale = custom.is_function = custom.tells_gradients = True
         tangents = {} if tape.tangents is None else tape.tangents
         with _following(PushedFunction, Inside(tape, custom), tape, tangents, custom, around, tape.derivative):
@@ -248,6 +250,10 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
 
 def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the gradient of another one, which `ti.ad.grad_replaced` has made.
+
+    What it writes to elements that nothing earlier in the tape uses stays: a counter, a sum of gradients, a step of an
+    optimiser. What the tape itself has computed comes back, and so does what is needed further back in it; where that
+    undoes a change, a warning names the line.
 
     It gets the arguments of the call, a method's object included. The gradient of a device function is a device
     function: it gets the arguments and then the adjoint of each result, and returns an adjoint for each argument that
@@ -409,7 +415,10 @@ class Inside(Recorder):
         touched = arguments.accesses
         self._custom.loaded |= {b for b in touched.loaded - self._custom.fully_overwritten if b.primal is None}
         self._custom.written |= {b for b in touched.written if isinstance(b, ExternalArray)}
-        for buffer, region in arguments.effects(values).written:
+        effects = arguments.effects(values)
+        for buffer, region in effects.live_in:
+            self._use(buffer, region)
+        for buffer, region in effects.written:
             self._wrote(buffer, region)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
@@ -419,15 +428,18 @@ class Inside(Recorder):
             _tell_lost(self._tape, self._custom.name, caller())
         if source is not None:
             self._custom.loaded.add(source)
+            self._use(source)
         elif position is ...:
             self._custom.fully_overwritten.add(buffer)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self._tape.looked_at.add(buffer)
+        self._use(buffer, region_at(buffer, position))
         return value
 
     def taking(self, buffer: Buffer) -> None:
         self._tape.looked_at.add(buffer)
+        self._use(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)
@@ -435,8 +447,16 @@ class Inside(Recorder):
     def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         self._custom.loaded |= set(loaded) - self._custom.fully_overwritten
         self._custom.written |= set(written)
+        for buffer in (*loaded, *written):
+            self._use(buffer)
+
+    def _use(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        region = region or whole_region(buffer)
+        if region is not None and self._custom.uses is not None:
+            self._custom.uses.setdefault(buffer, IndexRegions()).add(region)
 
     def _wrote(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        self._use(buffer, region)
         if buffer.primal is None:
             self._custom.written.add(buffer)
         self._tape.overwriting(buffer, region)

@@ -8,13 +8,14 @@ from typing import Any
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atomic, Buffer, Load
+from tinote.ir.nodes import Atomic, Buffer, Load, Store
 from tinote.ir.query import walk
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.data.traced_derivatives import Dual
-from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at, whole_region
+from tinote.lang.index_regions import IndexRegion, IndexRegions, intersection, is_element, region_at, whole_region
+from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments, arguments_of, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder
@@ -39,6 +40,10 @@ class CustomSweep(Recorder):
     #: called with gradients that are about to be used
     begin: BeginGradients | None = None
     lets_record = True
+    #: whether it notes what `carried` says
+    keeps_writes = False
+    #: for a VJP that sweeps through operations of its own: the elements of a field that are needed after it
+    needed_around: Callable[[Buffer], Sequence[IndexRegion]] | None = None
 
     def __init__(
         self,
@@ -60,6 +65,9 @@ class CustomSweep(Recorder):
         self._before = RegionCopies()
         #: fields that Python has read
         self.read: set[Buffer] = set()
+        #: overwritten elements whose new values are made of the old ones, or may be
+        self.carried: dict[Buffer, IndexRegions] = {}
+        self._written_at: dict[Buffer, Arguments | Span] = {}
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = observed_arguments(instance, values)
@@ -68,7 +76,10 @@ class CustomSweep(Recorder):
             for buffer, region in arguments.definite_stores(values):
                 self._refresh(buffer, region)
         for buffer, region in arguments.written(values):
-            self.overwriting(buffer, region)
+            for part in self._overwrite(buffer, region):
+                if self.keeps_writes:
+                    self._written_at.setdefault(buffer, arguments)
+                    self._carry(buffer, _carried(buffer, part, arguments, values))
         self.use_gradients(arguments.accesses.loaded | arguments.accesses.written)
 
     def use_gradients(self, buffers: Iterable[Buffer], launch: Launched | None = None) -> None:
@@ -95,9 +106,14 @@ class CustomSweep(Recorder):
         if source is not None and (whole := whole_region(source)) is not None:
             self._refuse_stale([(source, whole)])
         region = region_at(buffer, position)
-        if position is ... or (isinstance(position, tuple) and is_element(buffer, position)):
+        is_definite = position is ... or (isinstance(position, tuple) and is_element(buffer, position))
+        if is_definite:
             self._refresh(buffer, region)
-        self.overwriting(buffer, region)
+        parts = self._overwrite(buffer, region)
+        if parts and self.keeps_writes:
+            self._written_at.setdefault(buffer, caller())
+            if buffer in self.read or not is_definite:
+                self._carry(buffer, parts)
         self.use_gradients([buffer] if source is None else [buffer, source])
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
@@ -121,11 +137,24 @@ class CustomSweep(Recorder):
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Note that elements of a field, by default all, are about to be written. Gradients may be."""
-        if buffer.primal is None:
-            self._before.add(buffer, region)
-            tangent = tangent_of(buffer, self.tangents) if self.gradients.has_tangents else None
-            if tangent is not None:
-                self._before.add(tangent, region)
+        parts = self._overwrite(buffer, region)
+        if parts and self.keeps_writes:
+            self._written_at.setdefault(buffer, caller())
+            self._carry(buffer, parts)
+
+    def _overwrite(self, buffer: Buffer, region: IndexRegion | None) -> Sequence[IndexRegion]:
+        """The same; gives the elements that are overwritten for the first time."""
+        if buffer.primal is not None:
+            return ()
+        parts = self._before.add(buffer, region)
+        tangent = tangent_of(buffer, self.tangents) if self.gradients.has_tangents else None
+        if tangent is not None:
+            self._before.add(tangent, region)
+        return parts
+
+    def _carry(self, buffer: Buffer, parts: Iterable[IndexRegion]) -> None:
+        for part in parts:
+            self.carried.setdefault(buffer, IndexRegions()).add(part)
 
     def overwriting_independently(self, buffer: Buffer) -> None:
         self.overwriting(buffer)
@@ -137,6 +166,22 @@ class CustomSweep(Recorder):
     def bring_back(self) -> None:
         """Restore the values of all fields."""
         self._before.put_back()
+
+    @property
+    def overwritten(self) -> BufferRegions:
+        """The elements that were overwritten, and perhaps some around them."""
+        return self._before.regions
+
+    def put_back(self, stays: Mapping[Buffer, Sequence[IndexRegion]]) -> list[Buffer]:
+        """Restore the values of all fields, but for the elements in `stays`. Gives the fields that could not keep
+        theirs.
+        """
+        return self._before.put_back_but(stays)
+
+    def written_at(self, buffer: Buffer) -> Span:
+        """Where a field was overwritten first."""
+        place = self._written_at[buffer]
+        return _place_in(place, buffer, Store | Atomic) if isinstance(place, Arguments) else place
 
     def _refresh(self, buffer: Buffer, region: IndexRegion | None) -> None:
         stale = self._stale.get(buffer)
@@ -152,18 +197,25 @@ class CustomSweep(Recorder):
             raise DifferentiationError(
                 f"'{buffer.name}' is read here in the gradient of '{self._name}', but what it held then was "
                 "overwritten, and more was overwritten than is kept for custom gradients",
-                caller() if arguments is None else _read_of(buffer, arguments),
+                caller() if arguments is None else _place_in(arguments, buffer, Load | Atomic),
                 hint="give it new values first, keep each step in a slice of its own, or raise "
                 "ti.init(memory_limit=...)",
                 notes=[Note(f"'{self._name}' was called", self._span)],
             )
 
 
-def _read_of(buffer: Buffer, arguments: Arguments) -> Span:
-    """The place where a kernel reads a field."""
+def _carried(buffer: Buffer, part: IndexRegion, arguments: Arguments, values: Sequence[Any]) -> Sequence[IndexRegion]:
+    """The elements of a part that a launch overwrites whose new values are made of the old ones, or may be."""
+    if buffer in arguments.accesses.accumulated:
+        return [part]
+    loaded = [region for other, region in arguments.effects(values).live_in if other is buffer]
+    return [common for region in loaded if (common := intersection(part, region)) is not None]
+
+
+def _place_in(arguments: Arguments, buffer: Buffer, kinds: Any) -> Span:
+    """The first operation of these kinds that a kernel has on a field."""
     specialisation = arguments.specialisation
     for op in walk(specialisation.lowered.function.region):
-        reads = isinstance(op, Load | Atomic)
-        if reads and arguments.actual(root_of(op.buffer)) is buffer:
+        if isinstance(op, kinds) and arguments.actual(root_of(op.buffer)) is buffer:
             return op.loc
     return specialisation.source.span

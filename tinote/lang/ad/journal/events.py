@@ -24,6 +24,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.data.traced import Computed, Traced
+from tinote.lang.index_regions import IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
@@ -209,8 +210,9 @@ class Custom(RecordedOperation):
     sweep that carries tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None:
     perhaps all, or, if it `tells_gradients`, those that it announces to the sweep. `again` repeats it in another
     recording, with that one's numbers in place of its own, if known; `is_function`: whether it is a user function with
-    a custom gradient. `needs_fields`: whether `gradient` reads fields, as they were at the end of the block; `parts`:
-    the number of following events that are parts of it.
+    a custom gradient. `uses`: the elements that its launches and Python use, if known. `needs_fields`: whether
+    `gradient` reads fields, as they were at the end of the block; `parts`: the number of following events that are
+    parts of it.
     """
 
     name: str
@@ -236,6 +238,7 @@ class Custom(RecordedOperation):
     tells_gradients: bool = False
     again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
     is_function: bool = False
+    uses: dict[Buffer, IndexRegions] | None = None
     needs_fields: bool = True
     parts: int = 0
 

@@ -21,6 +21,7 @@ from tinote.lang.ad.journal.captured_steps import StepUnderTape
 from tinote.lang.ad.journal.custom_sweep import Launched
 from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Read, Record, RecordedLaunch, Write
 from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
+from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
@@ -972,7 +973,10 @@ class Journal(Recorder):
     def reverse(self) -> None:
         """Run the gradients of all recorded events."""
         if self.events:
-            self.sweep().run()
+            sweep = self.sweep()
+            if not self.is_differentiated:
+                sweep.lasting = LastingWrites(self.events)
+            sweep.run()
         refuse_same_values(self)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:

@@ -4,6 +4,7 @@ it, and the adjoints of Python's operations and custom VJPs between them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
@@ -37,7 +39,8 @@ class Sweep:
     `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient that
     holds active values; `tangents`: its temporary duals. `at`: the launch or custom block that ran last. `adjoints`: of
     traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs. `begin`: called with
-    gradients that custom VJPs are about to use. `observer`: notified of each step, if there is one.
+    gradients that custom VJPs are about to use. `observer`: notified of each step, if there is one. `lasting`: what
+    decides which values that custom gradients leave in fields stay, if any do.
     """
 
     __slots__ = (
@@ -47,12 +50,14 @@ class Sweep:
         "_events",
         "_gradients",
         "_has_initialising_writes",
+        "_position",
         "_rewind",
         "_saved",
         "_tangents",
         "adjoints",
         "at",
         "begin",
+        "lasting",
         "observer",
         "temporaries",
     )
@@ -73,6 +78,8 @@ class Sweep:
         self._tangents = tangents
         self.temporaries = NO_ADJOINTS
         self.observer: SweepObserver | None = None
+        self.lasting: LastingWrites | None = None
+        self._position = 0  # of the custom VJP that runs
         self._events = events
         self._saved = saved
         self._gradients = gradients
@@ -134,7 +141,7 @@ class Sweep:
                         rewind.undo_to(event.after)
                     self.step(event)
                 else:
-                    self.at = self._events[position]
+                    self.at, self._position = self._events[position], position
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
                     custom(event)
@@ -283,6 +290,11 @@ class Sweep:
         )
         inner.begin = self.begin
         inner.observer = self.observer
+        lasting = self.lasting
+        if lasting is not None and not custom.is_function:
+            inner.needed_around = functools.partial(lasting.needed_before, self._position + 1)
+            lasting = None
+        inner.keeps_writes = lasting is not None
         for buffer, region in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before its computation is detected
                 inner.overwriting(buffer, region)
@@ -290,8 +302,13 @@ class Sweep:
         try:
             with recording_as(inner), custom.arrays_again():
                 custom.gradient(inner)
-        finally:
+        except BaseException:
             inner.bring_back()
+            raise
+        if lasting is None:
+            inner.bring_back()
+        else:
+            lasting.settle(self._position, custom, inner, self._rewind)
         for buffer in custom.fully_overwritten:
             self.temporaries.clear(buffer)
         if self._done is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.layout import array_over, warm_copy
-from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, whole_region
+from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, uncovered, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.session.state import memory_of
 from tinote.runtime.memory import Memory
@@ -37,7 +37,7 @@ class RegionCopies:
         self._last: dict[Buffer, IndexRegion | None] = {}
         self._regions: dict[Buffer, IndexRegions] = {}
         self._blocks: set[Memory] = set()
-        self._copies: list[tuple[Any, Any]] = []
+        self._copies: list[tuple[Any, Any]] = []  # memory with its contents, or elements with their values
         self.nbytes = 0
 
     def __contains__(self, memory: Memory) -> bool:
@@ -52,28 +52,35 @@ class RegionCopies:
         """The elements that were added, and perhaps some around them."""
         return tuple([(buffer, region) for buffer, regions in self._regions.items() for region in regions])
 
-    def add(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        """Copy what elements of a field, by default all, hold now, unless they were added before."""
+    def regions_of(self, buffer: Buffer) -> Sequence[IndexRegion]:
+        """Those of one field."""
+        return tuple(self._regions.get(buffer, ()))
+
+    def add(self, buffer: Buffer, region: IndexRegion | None = None) -> Sequence[IndexRegion]:
+        """Copy what elements of a field, by default all, hold now, unless they were added before. Gives those that were
+        not.
+        """
         if buffer in self._last and self._last[buffer] == region:
-            return
+            return ()
         self._last[buffer] = region
         region = region or whole_region(buffer)
         if region is None:
-            return
+            return ()
         regions = self._regions.get(buffer)
         if regions is None:
             regions = self._regions[buffer] = IndexRegions()
         parts = regions.cover(region)
         if not parts:
-            return
+            return ()
         memory = memory_of(buffer)
         if memory.is_resident or memory in self._blocks:
             self.add_blocks([memory])
-            return
+            return parts
         held = array_over(buffer, memory)
         for view in [held[slices_of(part)] for part in parts]:
             self._copies.append((view, warm_copy(view)))
             self.nbytes += view.nbytes
+        return parts
 
     def add_blocks(self, memories: Iterable[Memory]) -> None:
         """The same of all that is in these."""
@@ -90,6 +97,27 @@ class RegionCopies:
         for buffer, region in self.regions:
             made.add(buffer, region)
         return made
+
+    def put_back_but(self, stays: Mapping[Buffer, Sequence[IndexRegion]]) -> list[Buffer]:
+        """Give them what they held, but for the elements in `stays`. Gives the fields that could not keep theirs: those
+        on a device whose blocks are not to stay as a whole.
+        """
+        kept = RegionCopies()
+        refused: list[Buffer] = []
+        blocks: set[Memory] = set()
+        for memory in self._blocks:
+            inside = [one for one in self._regions if memory_of(one) is memory]
+            if all(not uncovered(region, stays.get(one, ())) for one in inside for region in self._regions[one]):
+                blocks.add(memory)
+            else:
+                refused += [one for one in inside if stays.get(one)]
+        for buffer, regions in stays.items():
+            if memory_of(buffer) not in self._blocks:
+                for region in regions:
+                    kept.add(buffer, region)
+        self.put_back(without=blocks)
+        kept.put_back()
+        return refused
 
     def put_back(self, since: int = 0, *, without: Collection[Memory] = ()) -> None:
         """Give them what they held; by `since`, those that were added when there were so many copies. `without`:

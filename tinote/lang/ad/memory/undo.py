@@ -349,6 +349,10 @@ class Rewind:
                 self._finals = RegionCopies()
             self._finals.add(buffer, region)
 
+    def disturbed(self, buffer: Buffer) -> Sequence[IndexRegion]:
+        """The elements of a field whose final values will come back."""
+        return () if self._finals is None else self._finals.regions_of(buffer)
+
     def disturb_all(self, regions: BufferRegions) -> None:
         """The same of several regions, mostly those of earlier calls."""
         if id(regions) not in self._disturbed:
