@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 __all__ = ["Config"]
 
+#: What the records are about that say how often a line was out of bounds (`bounds_check="ignore"`).
+OUT_OF_BOUNDS = "out of bounds"
+
 
 class Config(NamedTuple):
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
@@ -13,8 +16,8 @@ class Config(NamedTuple):
     debugger can step through. `software_gpu`: a CPU may stand in for the card.
 
     `debug` runs the IR verifier after every step, and reports overflow of signed integers unless `overflow_check` is
-    off; `bounds_check` checks what is not proved in range; `fast_math` permits other roundings (see
-    `ti.init`); `memory_limit` bounds the values saved by one launch, in bytes;
+    off; `bounds_check` checks what is not proved in range, or with "ignore" guards it; `fast_math` permits other
+    roundings (see `ti.init`); `memory_limit` bounds the values saved by one launch, in bytes;
     `offline_cache` keeps machine code on disk; `print_ir` prints the IR after every step; `kernel_profiler` measures
     each task of each launch; `lanes` says which parallel loops run several iterations at once in vector registers:
     `auto`, those for which it pays, `always`, all that can, or `never`.
@@ -28,7 +31,7 @@ class Config(NamedTuple):
     fast_math: bool = True
     num_threads: int = os.cpu_count() or 1
     random_seed: int = 0
-    bounds_check: bool = True
+    bounds_check: bool | str = True
     opt_level: int = 3
     memory_limit: int = 4 << 30
     offline_cache: bool = True

@@ -19,6 +19,7 @@ from tinote.compiler.passes.analyses.choose_lanes import Machine, is_candidate
 from tinote.compiler.passes.checks.check_bounds import check_bounds
 from tinote.compiler.passes.checks.check_finite import check_finite
 from tinote.compiler.passes.checks.check_overflow import check_overflow
+from tinote.compiler.passes.checks.guard_accesses import guard_accesses
 from tinote.compiler.passes.checks.hoist_checks import hoist_checks
 from tinote.compiler.passes.checks.merge_checks import merge_checks
 from tinote.compiler.passes.checks.watch_conflicts import watch_conflicts
@@ -182,6 +183,10 @@ def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
 
+def _guard(fn: Function, context: Context) -> Function:
+    return guard_accesses(fn) if context.config.bounds_check == "ignore" else fn
+
+
 def _recognise_updates(fn: Function, context: Context) -> Function:
     """On a GPU, updates of 64 bits would run in one invocation."""
     on_gpu = context.config.arch == "gpu"
@@ -268,6 +273,7 @@ SIMPLIFICATION: Steps = (
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
     Step(_recognise_updates, Form.SCALAR, "recognise_updates"),
+    Step(_guard, Form.SCALAR, "guard_accesses"),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR, keep_checks=True),
     _reporting(order_iterations, Form.SCALAR),
@@ -318,6 +324,7 @@ SPLITTING = _plain(split_loops, Form.SCALAR)
 CHOOSING = Step(lambda fn, _: select_reverse_form(fn, reverse=False), Form.TYPED, "select_reverse_form")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: select_reverse_form(fn, reverse=True), Form.TYPED, "select_reverse_form")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
+GUARDING = Step(_guard, Form.TYPED, "guard_accesses")
 INSTRUMENTING = Step(lambda fn, context: derivative_steps.add_checks(fn, context), Form.TYPED, "instrument")
 RECORDING, SHARING = [Step(partial(_record, shares=shares), Form.SCALAR, "record") for shares in (False, True)]
 SKIPPING = Step(lambda fn, _: derivative_steps.skip_zero_adjoints(fn), Form.SCALAR, "skip_zero_adjoints")
@@ -375,7 +382,7 @@ SCALAR_PRIMAL: Steps = (INFERENCE, DROPPING, *SIMPLIFICATION)
 
 def python_steps_for(request: Request) -> Steps:
     """What precedes plain Python: a kernel as it was written, with types; derivatives before they speak of machines."""
-    return (INFERENCE, CHOOSING, DROPPING) if request is PRIMAL else steps_for(request, lower=False)
+    return (INFERENCE, CHOOSING, DROPPING, GUARDING) if request is PRIMAL else steps_for(request, lower=False)
 
 
 def gpu_steps_for(request: Request) -> Steps:

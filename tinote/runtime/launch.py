@@ -22,8 +22,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from tinote.config import OUT_OF_BOUNDS
 from tinote.errors import CompilerBug, note_interruption
-from tinote.runtime import layout
+from tinote.runtime import layout, out_of_bounds
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import Bounds, Site, SiteKind, fault, formatter
 from tinote.runtime.threads import NativeRuntime, Stoppable
@@ -310,7 +311,7 @@ class Launcher(Stoppable):
         self.write = write
         warned: set[str] = set()
         self.formats = {
-            number: _print_formatter(site, warned)
+            number: print_formatter(site, warned)
             for number, site in enumerate(self.sites)
             if site.kind is SiteKind.PRINT
         }
@@ -393,13 +394,15 @@ class Launcher(Stoppable):
             note_interruption(error, f"interrupted in the kernel '{site.text}'", site.loc)
 
 
-def _print_formatter(site: Site, warned: set[str]) -> Callable[[Sequence[int]], str]:
+def print_formatter(site: Site, warned: set[str]) -> Callable[[Sequence[int]], str]:
     """What makes text of a record, or warns, once for all that `warned` says what they are about."""
     if isinstance(site.arguments, Bounds):
         raise CompilerBug("launch", f"{site!r} has bounds in place of parts")
     text_of = formatter(site.arguments)
     if not site.text:
         return text_of
+    if site.text == OUT_OF_BOUNDS:
+        return lambda words: out_of_bounds.count(site, words)
 
     def warn(words: Sequence[int]) -> str:
         if site.text not in warned:

@@ -173,6 +173,12 @@ def formatter(parts: Sequence[Part]) -> Callable[[Sequence[int]], str]:
     return text_of
 
 
+_OUT_OF_BOUNDS = (
+    "guard it with `if`, loop over a smaller ti.ndrange, or wrap it with `% n`; "
+    'ti.init(bounds_check="ignore") reads 0 there'
+)
+
+
 def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
     bounds = site.arguments
     if not isinstance(bounds, Bounds):
@@ -185,7 +191,7 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
         known = f" of shape {_tuple(shape)}" if whole else ""
         first = bounds.first
         message = f"index {index[0] + first} is out of bounds for axis {bounds.axis} of '{site.text}'{known}"
-        return KernelIndexError(f"{message}: {_valid(extent, first)}", site.loc)
+        return KernelIndexError(f"{message}: {_valid(extent, first)}", site.loc, hint=_OUT_OF_BOUNDS)
     shown = str(index[0]) if len(index) == 1 else _tuple(index)
     wrong = [axis for axis, (i, n) in enumerate(zip(index, shape, strict=True)) if not 0 <= i < n]
     message = f"index {shown} is out of bounds for '{site.text}' of shape {_tuple(shape)}"
@@ -193,7 +199,7 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
         message += f": axis {wrong[0]}: {_valid(shape[wrong[0]])}"
     elif wrong:
         message += f": {_valid(shape[wrong[0]])}"
-    return KernelIndexError(message, site.loc)
+    return KernelIndexError(message, site.loc, hint=_OUT_OF_BOUNDS)
 
 
 def _valid(extent: int, first: int = 0) -> str:

@@ -46,13 +46,13 @@ from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, GpuProgram, NoDevice, open_device
-from tinote.runtime.launch import write_prints
+from tinote.runtime.launch import print_formatter, write_prints
 from tinote.runtime.layout import WORDS, WORKGROUP
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 from tinote.runtime.seam import seam, silently
-from tinote.runtime.sites import Bounds, Site, SiteKind, fault, formatter
+from tinote.runtime.sites import Bounds, Site, SiteKind, fault
 from tinote.source import NOWHERE, Span
 
 #: Values of an array among an invocation's variables (`Features.indexed`), on GPUs and on CPUs. Chosen, not measured.
@@ -536,7 +536,7 @@ class GpuCode(TextCode):
             site = self._shader.sites[number]
             if site.kind is not SiteKind.PRINT or isinstance(site.arguments, Bounds):
                 raise CompilerBug("GPU launch", f"{site!r} prints")
-            pieces.append(formatter(site.arguments)(shown))
+            pieces.append(print_formatter(site, set())(shown))
             at += size
         if dropped:
             pieces.append(f"[{dropped} more prints were dropped: the kernel prints faster than they can be shown]\n")

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
@@ -20,6 +20,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
 from tinote.lazy import lazy
+from tinote.runtime import out_of_bounds
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import Owner
 from tinote.runtime.pool import MOST_IDLE, pool
@@ -27,7 +28,7 @@ from tinote.runtime.seam import active_listener
 from tinote.source import NOWHERE, Span, caller, span_at
 
 if TYPE_CHECKING:
-    from tinote.runtime import gpu
+    from tinote.runtime import gpu, out_of_bounds
 else:
     gpu = lazy("tinote.runtime.gpu")  # programs that run on the CPU need nothing of it
 
@@ -681,7 +682,7 @@ def init(
     fast_math: bool = True,
     num_threads: int | None = None,
     random_seed: int | None = None,
-    bounds_check: bool = True,
+    bounds_check: bool | Literal["ignore"] = True,
     opt_level: int = 3,
     memory_limit: int | None = None,
     print_ir: bool = False,
@@ -710,8 +711,10 @@ def init(
         The most threads that a launch uses; by default one for each core.
     random_seed : int, optional
         The seed of `ti.random`.
-    bounds_check : bool, default True
-        Check indices that are not proved to be in range.
+    bounds_check : bool or "ignore", default True
+        Check indices that are not proved to be in range. With "ignore", reads outside give 0 and writes there are
+        dropped, and a warning at the end of the session says how often that happened, at which lines. With False,
+        nothing is checked, and a wrong index reads or destroys memory that is not the field's.
     opt_level : int, default 3
         How much LLVM optimises, from 0 to 3.
     memory_limit : int, optional
@@ -768,6 +771,8 @@ def init(
         if given is not None and not isinstance(given, Integral):
             raise FieldError(f"{option} must be an integer, not {given!r}")
     bounds_check = others.pop("check_out_of_bound", bounds_check)
+    if bounds_check not in (True, False, "ignore"):
+        raise FieldError(f'bounds_check must be True, False or "ignore", not {bounds_check!r}', caller())
     for name in others:
         if name not in _Unused.__annotations__:
             close = suggestion(name, [*(init.__kwdefaults__ or ()), *_Unused.__annotations__])
@@ -847,6 +852,7 @@ def reset() -> None:
     >>> x = ti.field(ti.f32, shape=3)
     >>> ti.reset()
     """
+    out_of_bounds.report()
     session.forget_instances()
     session.resets += 1
     pool.trim()

@@ -31,9 +31,9 @@ from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.overflow import fits
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import SCALARS, Scalar, scalar_named, u1
-from tinote.runtime.launch import LaunchStopped
+from tinote.runtime.launch import LaunchStopped, print_formatter
 from tinote.runtime.layout import WORDS
-from tinote.runtime.sites import Bounds, PrintedValue, Site, fault, formatter
+from tinote.runtime.sites import Bounds, PrintedValue, Site, fault
 
 Number = Any  # int, float or bool, as the type asks
 Index = tuple[int, ...]
@@ -292,8 +292,7 @@ class PythonLaunch:
     def print(self, at: int, *values: Any) -> None:
         """Print a line for the kernel."""
         site = self._sites[at]
-        assert isinstance(site.arguments, tuple)
-        sys.stdout.write(formatter(site.arguments)(_words(site, values)))  # type: ignore[arg-type]
+        sys.stdout.write(print_formatter(site, set())(_words(site, values)))  # type: ignore[arg-type]
 
 
 class ValueStack:

@@ -1,0 +1,154 @@
+"""Guards every access that is not proved in range: outside, reads give 0 and writes are dropped, and both are counted.
+
+    for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
+      %j: i32 = add %i, 1i32                          %j: i32 = add %i, 1i32
+      %a: f32 = load @x[%j]                   ->      %1: u1 = lt %j, 64i32
+                                                      %a: f32 = if %1:
+                                                        %2: f32 = load @x[%j]
+                                                        yield %2
+                                                      else:
+                                                        atomic add @outside[], 1i32
+                                                        yield 0.0f32
+
+It is what the program means with `ti.init(bounds_check="ignore")`, so it runs before anything is differentiated: the
+derivative of what is read outside is 0. At the end of a launch a record says how often that happened at each line.
+Boundary iterations of parallel loops are separated later (`split_loops`); the others have no guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.config import OUT_OF_BOUNDS
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.access import Accesses
+from tinote.ir.build import Builder
+from tinote.ir.primitives import Primitive
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import Ref, Scalar, Tensor, Type, i32, u1
+from tinote.source import Span
+
+_ZERO, _ONE = ir.Lit(0, i32), ir.Lit(1, i32)
+
+
+def guard_accesses(fn: ir.Function) -> ir.Function:
+    """`fn`, before it is lowered, with guards."""
+    guard = _Guard(fn)
+    found = guard.run(fn)
+    return found if found is fn else guard.with_records(found)
+
+
+class _Guard(Rewriter):
+    """Nothing is renamed, so operations are analysed as they were."""
+
+    def __init__(self, fn: ir.Function) -> None:
+        super().__init__()
+        self.accesses = Accesses(fn)
+        #: how often each place of the program was out of bounds: its file, its line, and what is accessed there
+        self.counters: dict[tuple[str, int, str], tuple[ir.Buffer, Span]] = {}
+
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if isinstance(op, ir.Load | ir.Store | ir.Atomic):
+            return self.access(op)
+        if isinstance(op, ir.Prim) and op.prim in (p.extract, p.insert):
+            tensor = op.args[0].type
+            assert isinstance(tensor, Tensor)
+            name = op.args[0].name if isinstance(op.args[0], ir.Var) else ""
+            index = op.args[1 : 1 + len(tensor.shape)]
+            return self.guarded(op, self.inside(op, index, tensor.shape), name or "local array")
+        if isinstance(op, ir.Get | ir.Set):
+            assert isinstance(op.args[0], ir.Var) and isinstance(op.args[0].type, Ref)
+            held = op.args[0].type.content
+            if not isinstance(held, Tensor):
+                return KEEP
+            index = op.args[1 : 1 + len(held.shape)] if isinstance(op, ir.Get) else op.args[1:-1]
+            return self.guarded(op, self.inside(op, index, held.shape), op.args[0].name or "local array")
+        return KEEP
+
+    def access(self, op: ir.Load | ir.Store | ir.Atomic) -> Decision:
+        access = self.accesses.of(op)
+        conditions: list[ir.Atom] = []
+        for axis, index in enumerate(op.index):
+            below, above = self.accesses.in_range(access, axis)
+            if not below:
+                conditions.append(self.test(op, p.ge, index, 0))
+            if not above:
+                conditions.append(self.test(op, p.lt, index, self.extent(op, axis)))
+        return self.guarded(op, conditions, op.buffer.name)
+
+    def extent(self, op: ir.Load | ir.Store | ir.Atomic, axis: int) -> int | ir.Atom:
+        known = (*op.buffer.shape, *op.buffer.element)[axis]
+        if known is not None:
+            return known
+        out = ir.Var(i32)
+        self.emit(ir.Extent(op.buffer, axis, (out,), op.loc))
+        return out
+
+    def inside(self, op: ir.Op, index: Sequence[ir.Atom], shape: Sequence[int]) -> list[ir.Atom]:
+        """The conditions under which a component of a local value is there."""
+        found: list[ir.Atom] = []
+        for one, extent in zip(index, shape, strict=False):
+            if not (isinstance(one, ir.Lit) and 0 <= one.value < extent):
+                found += [self.test(op, p.ge, one, 0), self.test(op, p.lt, one, extent)]
+        return found
+
+    def test(self, op: ir.Op, prim: Primitive, index: ir.Atom, limit: int | ir.Atom) -> ir.Atom:
+        assert isinstance(index.type, Scalar)
+        if isinstance(limit, int):
+            limit = ir.Lit(limit, index.type)
+        elif index.type is not i32:
+            wide = ir.Var(index.type)
+            self.emit(ir.Prim(p.cast, (limit,), (wide,), op.loc, op.origin))
+            limit = wide
+        out = ir.Var(u1)
+        self.emit(ir.Prim(prim, (index, limit), (out,), op.loc, op.origin))
+        return out
+
+    def guarded(self, op: ir.Op, conditions: Sequence[ir.Atom], name: str) -> Decision:
+        if not conditions:
+            return KEEP
+        condition = conditions[0]
+        for other in conditions[1:]:
+            both = ir.Var(u1)
+            self.emit(ir.Prim(p.and_, (condition, other), (both,), op.loc, op.origin))
+            condition = both
+        inner = tuple([ir.Var(out.type, out.name) for out in op.outs])
+        then = ir.Region((), (op.rebuilt(op.args, op.regions, inner) if inner else op,), inner)
+        b = Builder(loc=op.loc)
+        with b.region() as outside:
+            b.atomic(p.add, self.counter(op.loc, name), (), _ONE)
+            if isinstance(op, ir.Prim) and op.prim is p.insert:
+                instead = [op.args[0]]
+            else:
+                instead = [_zero(b, out.type) for out in op.outs]
+        self.emit(ir.If(condition, then, outside.close(*instead), op.outs, op.loc, op.origin))
+        return DROP
+
+    def counter(self, loc: Span, name: str) -> ir.Buffer:
+        key = loc.file, loc.line, name
+        if key not in self.counters:
+            self.counters[key] = ir.Buffer("outside", i32, (), (), ir.BufferKind.TEMPORARY), loc
+        return self.counters[key][0]
+
+    def with_records(self, fn: ir.Function) -> ir.Function:
+        """`fn` with what says at its end how often each place was out of bounds."""
+        b = Builder()
+        with b.region() as opened:
+            for (_, _, name), (counter, loc) in self.counters.items():
+                b.loc = loc
+                count = b.load(counter, ())
+                with b.region() as inside:
+                    printed = ir.Print((f"'{name}': ", None), (count,), loc)
+                    printed.about = OUT_OF_BOUNDS
+                    b.emit(printed)
+                b.if_(b.prim(p.ne, count, _ZERO), inside.close())
+        region = fn.region
+        return fn.with_region(ir.Region(region.params, (*region.body, *opened.body), region.yields))
+
+
+def _zero(b: Builder, t: Type) -> ir.Atom:
+    if isinstance(t, Tensor):
+        return b.pack([_zero(b, t.dtype)] * t.count, t)
+    assert isinstance(t, Scalar)
+    return ir.Lit(0.0 if t.kind == "f" else 0, t)
