@@ -143,7 +143,7 @@ TOPICS: dict[str, str] = {
             y[None] = n[None] ** -1
         ---
         def k():
-            y[None] = 1 / 0
+            y[None] = 1 // 0
         ---
         def k():
             y[None] = ti.Matrix([[1, 2], [3]])
@@ -233,7 +233,7 @@ TOPICS: dict[str, str] = {
                 pass
         ---
         def k():
-            for i in range(2.5):
+            for i in range(None):
                 pass
         ---
         def k():

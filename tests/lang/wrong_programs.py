@@ -59,7 +59,7 @@ k()
 ---
 @ti.kernel
 def k():
-    squares = [i * i for i in range(x[0])]
+    squares = [i * i for i in range(int(x[0]))]
 k()
 ---
 @ti.kernel
@@ -169,7 +169,7 @@ k()
 ---
 @ti.kernel
 def k():
-    for i in range(2.5):
+    for i in range(None):
         x[i] = 1
 k()
 ---

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+import numpy as np
+
 from tinote.errors import FieldError
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
@@ -33,13 +35,13 @@ def _make(
 ) -> Any:
     made_at = caller()
     for extent in element:
-        if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
+        if not isinstance(extent, int | np.integer) or isinstance(extent, bool) or extent < 1:
             raise FieldError(
                 f"an element needs positive dimensions, not {', '.join(map(str, element))}",
                 made_at,
                 hint="they come first: ti.Vector.field(3, ti.f32, shape=…), ti.Matrix.field(3, 2, ti.f32, shape=…)",
             )
-    made = kind(scalar_type(dtype, made_at), tuple(element), made_at, name, needs_grad, needs_dual)
+    made = kind(scalar_type(dtype, made_at), tuple(map(int, element)), made_at, name, needs_grad, needs_dual)
     if not isinstance(layout, Layout):
         raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
     if shape is None:

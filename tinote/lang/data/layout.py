@@ -226,6 +226,8 @@ def dense(
 
 def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
     """A shape as a tuple. Raises `FieldError` for what is none."""
+    if isinstance(shape, np.ndarray):
+        shape = shape.tolist()
     dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
     for extent in dims:
         if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
@@ -257,7 +259,7 @@ def offset_given(offset: Any, shape: tuple[int, ...], where: Span) -> tuple[int,
     """The first index of each dimension; () when all are zero. Raises `FieldError`."""
     if offset is None:
         return ()
-    found = tuple(offset) if isinstance(offset, tuple | list) else (offset,)
+    found = tuple(offset) if isinstance(offset, tuple | list | np.ndarray) else (offset,)
     if len(found) != len(shape):
         raise FieldError(f"the offset {offset!r} needs {len(shape)} numbers, one for each dimension", where)
     for first in found:

@@ -7,6 +7,7 @@ Arguments are what expressions evaluate to (`values`). An expansion that writes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
@@ -86,26 +87,30 @@ _atomic("atomic_sub", p.add, negate=True)
 def _range(e: Emitter, *bounds: Any) -> Any:
     if not 1 <= len(bounds) <= 3:
         e.error(f"`range` takes 1 to 3 arguments, not {len(bounds)}")
-    for bound in bounds:
-        _whole_number(e, bound, "a bound of `range`")
+    bounds = tuple([_whole_number(e, bound, "a bound of `range`") for bound in bounds])
     lo, hi, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if step == 0 and not isinstance(step, Value):
         e.error("the step of a range must not be zero")
     return IndexRange(lo, hi, step)
 
 
-def _whole_number(e: Emitter, bound: Any, what: str) -> None:
-    if isinstance(bound, Value) and not bound.shape and bound.dtype.kind in "iu":
-        return
+def _whole_number(e: Emitter, bound: Any, what: str) -> Any:
+    """A bound as an integer; the fraction of a float is cut off, with a warning unless it is known to have none."""
+    if isinstance(bound, Value) and not bound.shape:
+        if bound.dtype.kind in "iu":
+            return bound
+        e.warn(f"{what} is an integer: the fraction of {describe(bound)} is cut off")
+        return e.cast(bound, e.ip)
+    if isinstance(bound, float) and math.isfinite(bound):
+        if bound != int(bound):
+            e.warn(f"{what} is an integer: the fraction of {bound} is cut off")
+        return int(bound)
     if not isinstance(bound, int):
         e.error(
             f"{what} must be an integer, not {describe(bound)}",
-            "convert it with `int(…)`"
-            if isinstance(bound, float | Value)
-            else "name one of its numbers, such as `shape[0]`"
-            if isinstance(bound, tuple | list)
-            else "",
+            "name one of its numbers, such as `shape[0]`" if isinstance(bound, tuple | list) else "",
         )
+    return bound
 
 
 def _ndrange(e: Emitter, *axes: Any) -> Any:
@@ -117,13 +122,10 @@ def _ndrange(e: Emitter, *axes: Any) -> Any:
             if len(axis) != 2:
                 e.error(f"a range of `ndrange` is one number or a pair, not {describe(axis)}")
             lo, hi = axis
-            _whole_number(e, lo, "a bound of `ndrange`")
-            _whole_number(e, hi, "a bound of `ndrange`")
-            found.append((lo, hi))
+            found.append(tuple([_whole_number(e, one, "a bound of `ndrange`") for one in (lo, hi)]))
             continue
         for extent in e.components(axis) if e.is_value(axis) and e.shape(axis) else [axis]:
-            _whole_number(e, extent, "an extent of `ndrange`")
-            found.append((0, extent))
+            found.append((0, _whole_number(e, extent, "an extent of `ndrange`")))
     return NdRange(tuple(found))
 
 

@@ -17,12 +17,12 @@ from tinote.compiler.frontend.expansion import BuiltinParameters
 from tinote.compiler.frontend.python.names import captured, outside
 from tinote.compiler.frontend.python.side_effects import mutates, variation_of
 from tinote.compiler.frontend.scopes import LocalFunction
-from tinote.compiler.frontend.values import is_fixed, is_plain
+from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value, is_fixed, is_plain
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import FUNCTIONS, is_ours, space_of
 from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelSyntaxError, Note, TinoteError
-from tinote.ir.types import Scalar, scalar_named
+from tinote.ir.types import Scalar, scalar_named, u1
 from tinote.source import Span
 
 #: Python's functions that have a meaning for constants only.
@@ -42,6 +42,10 @@ def call_python(e: Emitter, call: CallSite, callee: Any) -> Any:
     """
     args, kwargs = evaluate_arguments(e, call)
     given = [*args, *kwargs.values()]
+    if callee in (isinstance, type) and not kwargs and len(args) == 1 + (callee is isinstance):
+        known = _kind_of(e, args[0])
+        if known is not None:
+            return _is_instance(known, args[1]) if callee is isinstance else _python_type(e, known, call)
     static = all(e.is_static(a) for a in given)
     if static and e.in_static:
         return evaluate_in_python(e, callee, args, kwargs)
@@ -74,6 +78,36 @@ def call_python(e: Emitter, call: CallSite, callee: Any) -> Any:
         node,
         KernelSyntaxError,
     )
+
+
+def _kind_of(e: Emitter, front: Any) -> type | str | None:
+    """The Python type of a number that exists at run time, or what else it is of the language; None for what Python
+    knows.
+    """
+    if isinstance(front, StructValue):
+        return "Struct"
+    if not isinstance(front, Value | Place | StaticTensor):
+        return None
+    shape = e.shape(front)
+    if shape:
+        return "Vector" if len(shape) == 1 else "Matrix"
+    dtype = e.as_value(front).dtype
+    return bool if dtype is u1 else float if dtype.kind == "f" else int
+
+
+def _is_instance(kind: type | str, classes: Any) -> bool:
+    """Whether what exists at run time is of one of these classes."""
+    if isinstance(classes, tuple):
+        return any(_is_instance(kind, one) for one in classes)
+    if isinstance(kind, type):
+        return isinstance(classes, type) and issubclass(kind, classes)
+    return is_ours(classes) and getattr(classes, "__name__", "") in (kind, "Matrix" if kind == "Vector" else kind)
+
+
+def _python_type(e: Emitter, kind: type | str, call: CallSite) -> type:
+    if isinstance(kind, str):
+        e.error(f"`type` cannot name a {kind.lower()}", f"ask `isinstance(…, ti.{kind})`", callee_node(call))
+    return kind
 
 
 def _named_tuple(e: Emitter, kind: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

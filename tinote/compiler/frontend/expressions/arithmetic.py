@@ -120,7 +120,23 @@ def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
     constants = [_constant(e, o) for o in operands]
     if any(c is None for c in constants):
         return e.prim(prim, *operands)
-    return _folded(e, _limited(e, prim, FOLDS.get(prim) or _maths(prim)), constants)
+    return _folded(e, _by_zero(prim, _limited(e, prim, FOLDS.get(prim) or _maths(prim))), constants)
+
+
+def _by_zero(prim: Primitive, f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, with an infinity or NaN, as in machine code, where Python refuses to divide floats by zero."""
+    if prim not in (p.div, p.floordiv, p.mod, p.power):
+        return f
+
+    def divided(a: Any, b: Any) -> Any:
+        try:
+            return f(a, b)
+        except ZeroDivisionError:
+            if prim is not p.div and not (isinstance(a, float) or isinstance(b, float)):
+                raise
+            return p.evaluate(prim, f64, float(a), float(b))
+
+    return divided
 
 
 #: Greatest size of a compile-time integer, in bits. Chosen, not measured.

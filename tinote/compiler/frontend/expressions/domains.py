@@ -22,7 +22,7 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
-from tinote.compiler.protocol import axes_of, grouped_of, space_of
+from tinote.compiler.protocol import axes_of, grouped_of, is_numpy_number, space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 
@@ -159,7 +159,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         check_unrolled(e, prod(map(_count, axes)))
         return tuple([StaticTensor(index, (len(index),)) for index in product(*axes)])
     if isinstance(front, tuple | list):
-        return tuple(front)
+        return tuple([item.item() if is_numpy_number(item) else item for item in front])
     buffer = space_of(front)
     if buffer is not None:
         return static_items(e, FieldDomain(buffer))

@@ -80,7 +80,7 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     name = parameter.arg
     annotation = annotation_value(e, source, parameter.annotation, name)
     if annotation is not None and not is_template(annotation):
-        front = as_parameter(e, name, annotation, front)
+        front = as_parameter(e, name, annotation, front, inlined=not e.frame.is_routine)
     if isinstance(front, PackValue):
         e.bind(name, front, "argument pack")
         return
@@ -105,8 +105,10 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     e.bind(name, front, "template argument" if template else "")
 
 
-def as_parameter(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
-    """An argument as the parameter that it is passed to is annotated."""
+def as_parameter(e: Emitter, name: str, annotation: Any, front: Any, *, inlined: bool = False) -> Any:
+    """An argument as the parameter that it is passed to is annotated. That of an `inlined` function may be of another
+    shape, with a warning.
+    """
     info = struct_of(annotation)
     if info is not None:
         given = structs.as_struct(e, front)
@@ -119,7 +121,11 @@ def as_parameter(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
         return front
     if e.shape(front) != shape_of(t):
         is_what = f"is a number of type {t}" if isinstance(t, Scalar) else f"has shape {t.shape}"
-        e.error(f"parameter `{name}` {is_what}, and is called with {describe(front)}")
+        what = f"parameter `{name}` {is_what}, and is called with {describe(front)}"
+        if not inlined:
+            e.error(what)
+        e.warn(f"{what}, which it takes as it is")
+        return front
     dtype = element_type(t)
     if dtype.kind in "iu" and e.as_value(front, dtype).dtype.kind == "f":
         what = "is an integer" if isinstance(t, Scalar) else "holds integers"

@@ -29,5 +29,9 @@ def _as_type(e: Emitter, part: Any, t: Scalar | Tensor | StructInfo) -> Value | 
         return fitted(e, part, t)
     if e.shape(part) != shape_of(t):
         wanted = f"a number of type {t}" if isinstance(t, Scalar) else f"a vector or matrix of shape {t.shape}"
-        e.error(f"{describe(part)} is returned where {wanted} is annotated")
+        what = f"{describe(part)} is returned where {wanted} is annotated"
+        if e.frame.parent is None or e.frame.is_routine or not e.is_value(part):
+            e.error(what)
+        e.warn(f"{what}; the annotation is ignored")
+        return part
     return e.cast(part, element_type(t))

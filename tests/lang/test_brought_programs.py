@@ -1,0 +1,174 @@
+"""What programs of others write: Python's freedom where kernels have types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+
+
+@pytest.fixture(autouse=True)
+def session() -> None:
+    ti.init(default_fp=ti.f64)
+
+
+def test_bounds_of_ranges_that_are_floats() -> None:
+    x = ti.field(ti.i32, 10)
+    half = 10 / 2
+
+    @ti.kernel
+    def whole():
+        for i in range(half):
+            x[i] += 1
+        for _ in range(1):
+            for i in range(half, 10.0):
+                x[i] += 2
+        for i, j in ti.ndrange(2.0, (0, half)):
+            x[i * 5 + j] += 10
+
+    whole()
+    assert x.to_numpy().tolist() == [11] * 5 + [12] * 5
+
+    @ti.kernel
+    def cut(n: ti.f64):
+        for i in range(n):
+            x[i] = 0
+
+    with pytest.warns(UserWarning, match="a bound of `range` is an integer: the fraction of .* is cut off"):
+        cut(3.9)
+    assert x.to_numpy().tolist() == [0, 0, 0, 11, 11] + [12] * 5
+
+    @ti.kernel
+    def constant():
+        for i in range(3.5, 5):
+            x[i] = -1
+
+    with pytest.warns(UserWarning, match="the fraction of 3.5 is cut off"):
+        constant()
+    assert x.to_numpy().tolist() == [0, 0, 0, -1, -1] + [12] * 5
+
+
+def test_annotations_of_inlined_functions_do_not_refuse() -> None:
+    x = ti.field(ti.f64, 2)
+
+    @ti.func
+    def pair(a) -> float:
+        return ti.Vector([a, 2 * a])
+
+    @ti.func
+    def total(v: float, w: int) -> ti.f64:
+        return v[0] + v[1] + w
+
+    @ti.kernel
+    def run():
+        x[0] = total(pair(1.5), 3)
+
+    with pytest.warns(UserWarning) as caught:
+        run()
+    shown = [str(one.message) for one in caught]
+    assert any("is returned where a number of type f64 is annotated; the annotation is ignored" in one for one in shown)
+    assert any("parameter `v` is a number of type f64, and is called with" in one for one in shown)
+    assert x[0] == 7.5
+
+
+@pytest.mark.parametrize("make", [np.array, lambda s: [np.int64(n) for n in s], lambda s: tuple(map(np.int32, s))])
+def test_shapes_as_numpy_has_them(make: Any) -> None:
+    shape = make([4, 3])
+    a, v = ti.field(ti.i32, shape=shape), ti.Vector.field(np.int64(2), ti.f64, shape=shape)
+    m, array = ti.Matrix.field(np.int32(2), np.int32(2), ti.f64, shape=shape), ti.ndarray(ti.f64, shape)
+    placed, offset = ti.field(ti.i32), ti.field(ti.i32, shape=shape, offset=make([1, 2]))
+    ti.root.dense(ti.ij, shape).place(placed)
+    assert all(one.shape == (4, 3) for one in (a, v, m, array, placed, offset))
+    assert (v.n, m.n, m.m) == (2, 2, 2)
+    offset[4, 4] = 1
+
+    @ti.kernel
+    def count():
+        for i, j in ti.ndrange(*shape):
+            a[i, j] += 1
+        for i, j in ti.ndrange((0, shape[0]), shape[1]):
+            a[i, j] += 10
+
+    count()
+    assert (a.to_numpy() == 11).all()
+    assert ti.field(ti.i32, shape=np.int64(5)).shape == (5,)
+
+
+def test_constants_divide_by_zero_as_machine_code_does() -> None:
+    zero, direction = 0.0, ti.Vector([0.0, 0.0])
+    x = ti.field(ti.f64, 8)
+
+    @ti.kernel
+    def constants(n: ti.f64):
+        x[0] = 1.0 / zero
+        x[1] = -1 / zero
+        x[2] = zero / zero
+        x[3] = direction.normalized()[1]
+        x[4] = 1 / 0
+        x[5] = 5.0 // zero
+        x[6] = 5.0 % zero
+        x[7] = zero**-1
+
+    @ti.kernel
+    def computed(z: ti.f64, one: ti.f64):
+        x[0] = one / z
+        x[1] = -one / z
+        x[2] = z / z
+        x[3] = ti.Vector([z, z]).normalized()[1]
+        x[4] = one / z
+        x[5] = 5.0 * one // z
+        x[6] = 5.0 * one % z
+        x[7] = z**-one
+
+    constants(0.0)
+    found = x.to_numpy()
+    computed(0.0, 1.0)
+    np.testing.assert_array_equal(found, x.to_numpy())
+    assert np.isnan(found[[2, 3]]).all() and found[0] == np.inf and found[1] == -np.inf
+
+    @ti.kernel
+    def integers():
+        x[0] = 1 // 0
+
+    with pytest.raises(ti.TaichiCompilationError, match="division by zero"):
+        integers()
+
+
+def test_what_is_an_instance_of_what() -> None:
+    x = ti.field(ti.f64, 12)
+    Ball = ti.types.struct(radius=ti.f64)
+
+    @ti.func
+    def total(v):
+        if ti.static(isinstance(v, ti.Matrix)):
+            return v.sum()
+        else:
+            return v
+
+    @ti.func
+    def kind(v):
+        if ti.static(type(v) is float):
+            return 1
+        elif ti.static(type(v) is int):
+            return 2
+        else:
+            return 3
+
+    @ti.kernel
+    def run(n: ti.i32, flag: ti.u1):
+        v = ti.Vector([1.0, 2.0])
+        m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+        x[0] = total(v)
+        x[1] = total(x[0])
+        x[2] = total(ti.Vector([5.0, 6.0]))
+        x[3] = 10 * kind(x[0]) + kind(n)
+        x[4] = kind(flag)
+        x[5] = isinstance(v, ti.Vector) and not isinstance(m, ti.Vector) and isinstance(m, ti.Matrix)
+        x[6] = isinstance(n, (float, int)) and not isinstance(n, float) and not isinstance(n, (ti.Matrix, ti.Struct))
+        x[7] = isinstance(Ball(1.0), ti.Struct) and not isinstance(Ball(1.0), (int, ti.Matrix))
+
+    run(3, True)
+    assert x.to_numpy()[:8].tolist() == [3.0, 3.0, 11.0, 12.0, 3.0, 1.0, 1.0, 1.0]
