@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -172,3 +175,33 @@ def test_what_is_an_instance_of_what() -> None:
 
     run(3, True)
     assert x.to_numpy()[:8].tolist() == [3.0, 3.0, 11.0, 12.0, 3.0, 1.0, 1.0, 1.0]
+
+
+def test_import_paths_of_the_dialect(tmp_path: Any) -> None:
+    program = """
+        import tinote as ti
+        import tinote.ui.scene as scene
+        from tinote.ui.camera import Camera
+        from tinote.ui.canvas import Canvas
+        from tinote.ui.gui import GUI, hex_to_rgb, rgb_to_hex
+        from tinote.ui.window import Window
+
+        assert (GUI, hex_to_rgb, rgb_to_hex) == (ti.GUI, ti.hex_to_rgb, ti.rgb_to_hex)
+        assert (Camera, Canvas, Window) == (ti.ui.Camera, ti.ui.Canvas, ti.ui.Window)
+        assert scene.Scene is ti.ui.Scene
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+
+
+def test_ply_files_by_the_names_of_numpy(tmp_path: Any) -> None:
+    names = {"int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int", "uint32": "uint"}
+    names |= {"float32": "float", "float64": "double", "float": "float", "int": "int"}
+    writer = ti.tools.PLYWriter(num_vertices=2)
+    for given in names:
+        writer.add_vertex_channel(f"of_{given}", given, np.array([1, 2]))
+    writer.export_ascii(str(tmp_path / "names.ply"))
+    head = (tmp_path / "names.ply").read_text().split("end_header")[0]
+    for given, name in names.items():
+        assert f"property {name} of_{given}\n" in head
+    with pytest.raises(ValueError, match="a PLY file has no type 'complex64'"):
+        writer.add_vertex_channel("z", "complex64", np.array([1, 2]))

@@ -19,6 +19,7 @@ _TYPES = {
     "float": "f4",
     "double": "f8",
 }
+_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _CORNERS = {"tri": 3, "quad": 4}
 
 
@@ -78,11 +79,11 @@ class PLYWriter:
         key : str
             The name of the channel.
         data_type : str
-            How it is stored: "float", "int", "uchar", …
+            How it is stored: "float", "int", "uchar", …, or as NumPy calls it: "float32", "int32", "uint8", …
         data : array_like, num_vertices numbers
             The numbers.
         """
-        self._vertices.append((key, data_type, _column(key, data_type, data, self.num_vertices)))
+        self._vertices.append((key, _type_named(data_type), _column(key, data, self.num_vertices)))
 
     def _add_vertex_channels(self, keys: str, *columns: Any) -> None:
         for key, column in zip(keys.split(), columns, strict=True):
@@ -192,11 +193,11 @@ class PLYWriter:
         key : str
             The name of the channel.
         data_type : str
-            How it is stored: "float", "int", "uchar", …
+            How it is stored: "float", "int", "uchar", …, or as NumPy calls it: "float32", "int32", "uint8", …
         data : array_like, num_faces numbers
             The numbers.
         """
-        self._faces.append((key, data_type, _column(key, data_type, data, self.num_faces)))
+        self._faces.append((key, _type_named(data_type), _column(key, data, self.num_faces)))
 
     def add_face_id(self) -> None:
         """Number the faces from 0."""
@@ -288,9 +289,17 @@ class PLYWriter:
         file.write_bytes("\n".join([*head, "end_header\n"]).encode() + body)
 
 
-def _column(key: str, data_type: str, data: Any, count: int) -> np.ndarray:
-    if data_type not in _TYPES:
-        raise ViewError(f"a PLY file has no type {data_type!r}", hint=f"there are {', '.join(_TYPES)}")
+def _type_named(data_type: Any) -> str:
+    """The format's name of a type, which NumPy's names may stand for."""
+    if data_type in _TYPES:
+        return data_type
+    try:
+        return _NAMES[np.dtype(data_type)]
+    except (TypeError, KeyError):
+        raise ViewError(f"a PLY file has no type {data_type!r}", hint=f"there are {', '.join(_TYPES)}") from None
+
+
+def _column(key: str, data: Any, count: int) -> np.ndarray:
     found = as_array(data).ravel()
     if found.size != count:
         raise ViewError(f"'{key}' has {found.size} numbers instead of {count}")

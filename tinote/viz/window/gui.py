@@ -19,6 +19,8 @@ import numpy as np
 
 from tinote.errors import at_users_frames
 from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_positions
+from tinote.viz.draw.arrays import hex_to_rgb as hex_to_rgb
+from tinote.viz.draw.arrays import rgb_to_hex as rgb_to_hex
 from tinote.viz.draw.colormap import colored
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience
