@@ -205,3 +205,48 @@ def test_ply_files_by_the_names_of_numpy(tmp_path: Any) -> None:
         assert f"property {name} of_{given}\n" in head
     with pytest.raises(ValueError, match="a PLY file has no type 'complex64'"):
         writer.add_vertex_channel("z", "complex64", np.array([1, 2]))
+
+
+def test_breaks_of_outermost_loops_inside_of_other_statements() -> None:
+    x = ti.field(ti.i32, 10)
+
+    @ti.kernel
+    def branch():
+        if True:
+            for i in range(10):
+                x[i] = 1
+                if i == 3:
+                    break
+
+    @ti.kernel
+    def unrolled():
+        for k in ti.static(range(2)):
+            for i in range(10):
+                if i == 5 + k:
+                    break
+                x[i] += 10
+
+    @ti.kernel
+    def repeated(n: ti.i32):
+        while True:
+            for i in range(10):
+                if i == n:
+                    break
+                x[i] += 100
+            break
+
+    branch()
+    assert x.to_numpy().tolist() == [1] * 4 + [0] * 6
+    unrolled()
+    assert x.to_numpy().tolist() == [21] * 4 + [20, 10] + [0] * 4
+    repeated(2)
+    assert x.to_numpy().tolist() == [121] * 2 + [21] * 2 + [20, 10] + [0] * 4
+
+    @ti.kernel
+    def outermost():
+        for i in range(10):
+            if i == 3:
+                break
+
+    with pytest.raises(ti.TaichiSyntaxError, match="`break` cannot leave a parallel loop"):
+        outermost()

@@ -58,7 +58,7 @@ def for_(e: Emitter, node: ast.For) -> None:
         return
     parallel = e.depth == 0 and not options.get("serialize") and options.get("parallelize") != 1
     if parallel and (leaving.breaks or leaving.returns):
-        if e.frame.parent is None:
+        if e.frame.parent is None and node in e.frame.source.tree.body:  # in another statement, it runs in order
             word = "break" if leaving.breaks else "return"
             place = next(
                 s
