@@ -250,3 +250,75 @@ def test_breaks_of_outermost_loops_inside_of_other_statements() -> None:
 
     with pytest.raises(ti.TaichiSyntaxError, match="`break` cannot leave a parallel loop"):
         outermost()
+
+
+def test_objects_that_kernels_make() -> None:
+    x, y = ti.field(ti.f64, 4), ti.Vector.field(2, ti.f64, 4, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.data_oriented
+    class Ray:
+        epsilon = 0.25
+
+        def __init__(self, origin, direction, scale=2.0):
+            self.origin = origin
+            self.direction = direction
+            self.length = direction.norm() * scale
+
+        @ti.func
+        def at(self, t):
+            return self.origin + t * self.direction
+
+        def shifted(self):
+            return Ray(self.at(self.epsilon), self.direction)
+
+    class Hit:
+        def __init__(self, t, ray):
+            self.t = t
+            self.ray = ray
+
+        def point(self):
+            return self.ray.at(self.t)
+
+    @ti.func
+    def trace(ray):
+        return Hit(2.0, ray.shifted())
+
+    @ti.kernel
+    def run(s: ti.f64):
+        for i in x:
+            ray = Ray(ti.Vector([s, 0.0]), ti.Vector([1.0 * i, 2.0]))
+            hit = trace(ray)
+            x[i] = hit.point()[0] + ray.length
+            for _ in range(2):
+                ray = Ray(ray.at(1.0), ray.direction, scale=1.0)
+            y[i] = ray.origin
+
+    run(10.0)
+    i = np.arange(4)
+    assert x.to_numpy() == pytest.approx(10 + 2.25 * i + 2 * np.hypot(i, 2))
+    assert y.to_numpy() == pytest.approx(np.stack([10 + 2.0 * i, 0 * i + 4.0], 1))
+
+    @ti.kernel
+    def total():
+        for k in y:
+            ray = Ray(y[k], ti.Vector([3.0, 4.0]))
+            loss[None] += ray.at(2.0).norm_sqr() + ray.length
+
+    with ti.ad.Tape(loss):
+        total()
+    assert y.grad.to_numpy() == pytest.approx(2 * (y.to_numpy() + [6.0, 8.0]))
+
+
+def test_an_attribute_that_might_not_be_there() -> None:
+    class Branch:
+        def __init__(self, t):
+            if t > 0:
+                self.t = t
+
+    @ti.kernel
+    def run(t: ti.f64) -> ti.f64:
+        return Branch(t).t
+
+    with pytest.raises(ti.TaichiCompilationError, match="is made in a branch or a loop"):
+        run(1.0)

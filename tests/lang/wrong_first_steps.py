@@ -335,7 +335,7 @@ class Body:
         self.mass = mass
 @ti.kernel
 def k():
-    body = Body(x[0])
+    x[1] = Body(x[0]).speed
 k()
 ---
 @ti.kernel

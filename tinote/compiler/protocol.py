@@ -42,13 +42,15 @@ from tinote.ir.types import Scalar, Tensor, f32, i32, u1
 
 class StructInfo(NamedTuple):
     """A type of structs: the type of each member, in order, its device functions, whose first parameter is the struct,
-    and the names of the methods that only Python can call.
+    and the names of the methods that only Python can call. `owner`: the class whose objects they are, and whose
+    attributes they have, if it is not a type of structs.
     """
 
     name: str
     members: Mapping[str, Scalar | Tensor | StructInfo]
     methods: Mapping[str, Any]
     python_methods: tuple[str, ...] = ()
+    owner: Any = None
 
     def leaves(self) -> tuple[Scalar | Tensor, ...]:
         """The types of all numbers, vectors and matrices in it, in order."""

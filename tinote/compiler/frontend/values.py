@@ -127,6 +127,12 @@ class StructValue:
         return any(m.is_place() if isinstance(m, StructValue) else isinstance(m, Place) for m in self.members.values())
 
 
+class ObjectValue(StructValue):
+    """An object that a kernel makes, while `__init__` runs: an assignment to an attribute makes a member."""
+
+    __slots__ = ()
+
+
 class PackValue(StructValue):
     """An argument pack: each member as an argument of the kernel. It is passed on unchanged. `adds_at`: the functions
     that add entries to it, if it collects entries.

@@ -32,18 +32,22 @@ from tinote.compiler.frontend.functions.bodies import inline
 from tinote.compiler.frontend.functions.callees import expansion_of, is_template_parameter
 from tinote.compiler.frontend.functions.custom_vjp import inline_custom_vjp
 from tinote.compiler.frontend.functions.recursion import call_real, frames_of, leave_circle, too_deep
+from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.python.plain_functions import CallTarget, plain_source_of, target_of
 from tinote.compiler.frontend.python.side_effects import find_side_effect, variation_of
 from tinote.compiler.frontend.scopes import ConstantBinding, FunctionFrame, LocalFunction, Scope
 from tinote.compiler.frontend.values import (
     POISON,
     BoundMethod,
+    ObjectValue,
+    StructValue,
     UnboundMethod,
     Value,
     is_number,
 )
 from tinote.compiler.function_source import FunctionSource, function_of
-from tinote.compiler.protocol import is_ours, struct_of, type_of
+from tinote.compiler.protocol import StructInfo, is_ours, struct_of, type_of
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelSyntaxError, Note, TinoteError
 from tinote.ir.types import Scalar
 from tinote.source import NOWHERE
@@ -127,7 +131,37 @@ def _dispatch(e: Emitter, call: CallSite, callee: Any, wanted: bool) -> Any:
         e.error(f"{describe(function)} cannot be called", node=callee_node(call))
     if isinstance(function, types.FunctionType) and not is_ours(function):
         return _call_plain(e, call, function)
+    if isinstance(function, type) and _is_written_in_python(function.__init__) and not is_ours(function):
+        args, kwargs = evaluate_arguments(e, call)
+        call = CallSite.with_values(call.node, args, kwargs)
+        if not all(e.is_static(a) for a in [*args, *kwargs.values()]):
+            return _construct_object(e, call, function)
     return call_python(e, call, function)
+
+
+def _is_written_in_python(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) or function_of(function) is not None
+
+
+def _construct_object(e: Emitter, call: CallSite, kind: type) -> StructValue:
+    """An object of a class of the user's: a struct with the class's methods, whose members are what `__init__` assigns
+    to attributes.
+    """
+    methods = {
+        name: captured(e, CaptureKind.ATTRIBUTE, kind, name, found)
+        for name in dir(kind)
+        if not name.startswith("__") and _is_written_in_python(found := getattr(kind, name))
+    }
+    made = ObjectValue({}, StructInfo(kind.__name__, {}, methods, owner=kind))
+    init = captured(e, CaptureKind.ATTRIBUTE, kind, "__init__", kind.__init__)
+    _dispatch(e, call.after(CallTarget(init, (made,))), init, False)
+    members = {name: e.force(member) for name, member in made.members.items()}
+    typed = {
+        name: member.type if isinstance(member, Value) else member.info
+        for name, member in members.items()
+        if isinstance(member, Value) or (isinstance(member, StructValue) and member.info is not None)
+    }
+    return StructValue(members, StructInfo(kind.__name__, typed, methods, owner=kind))
 
 
 # functions that call one of their arguments

@@ -47,6 +47,8 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
     method = struct.info.methods.get(name) if struct.info is not None else None
     if method is not None:
         return method.__get__(struct)
+    if struct.info is not None and hasattr(struct.info.owner, name):
+        return captured(e, CaptureKind.ATTRIBUTE, struct.info.owner, name, getattr(struct.info.owner, name))
     if name == "fill":
         return BoundMethod(struct, name)
     if name == "keys":

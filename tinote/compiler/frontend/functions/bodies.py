@@ -13,7 +13,7 @@ from tinote.compiler.frontend.expressions.bindings import declare
 from tinote.compiler.frontend.functions.callees import annotation_value, is_static_call, written_arguments
 from tinote.compiler.frontend.functions.statements import lower_body
 from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results, Scope, Variable
-from tinote.compiler.frontend.values import CellPlace, PackValue, Place
+from tinote.compiler.frontend.values import CellPlace, ObjectValue, PackValue, Place
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import StructInfo, is_template, struct_of, type_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
@@ -86,7 +86,7 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
         return
     struct = structs.as_struct(e, front)
     if struct is not None:
-        if struct.is_place():  # a template, or what a method is called on
+        if struct.is_place() or isinstance(struct, ObjectValue):  # a template, or what a method is called on
             e.bind(name, struct)
         elif e.frame.is_routine and annotation is None:
             e.bind(name, struct, "copy here, because its method calls itself,")

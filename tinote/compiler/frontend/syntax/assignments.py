@@ -12,13 +12,13 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced, Statements
 from tinote.compiler.frontend.expressions import structs
 from tinote.compiler.frontend.expressions.arithmetic import AUGMENTED, binary
-from tinote.compiler.frontend.expressions.bindings import declare, parts_of, rebind, store_all, unpacked
+from tinote.compiler.frontend.expressions.bindings import cells_for, declare, parts_of, rebind, store_all, unpacked
 from tinote.compiler.frontend.expressions.places import combine, converted, negative, store
 from tinote.compiler.frontend.functions.callees import annotation_value, is_static_call
 from tinote.compiler.frontend.python.names import lookup, read_name
 from tinote.compiler.frontend.scopes import ConstantBinding, Variable
 from tinote.compiler.frontend.syntax.subscripts import gathers, indices
-from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value, has_getitem
+from tinote.compiler.frontend.values import POISON, CellPlace, ObjectValue, Place, StructValue, Text, Value, has_getitem
 from tinote.compiler.protocol import AddsAt, buffer_of, is_small_array, struct_of, type_of
 from tinote.errors import KernelNameError, KernelSyntaxError, Note
 from tinote.ir import primitives as p
@@ -47,6 +47,16 @@ def assign(e: Emitter, target: ast.expr, front: Any, static: bool = False, value
 
 
 def _assign_place(e: Emitter, target: ast.expr, front: Any, value: ast.expr | None) -> None:
+    if isinstance(target, ast.Attribute):
+        made = e.reference(target.value)
+        if isinstance(made, ObjectValue) and target.attr not in made.members:
+            if e.depth != e.frame.depth:
+                e.error(
+                    f"`{ast.unparse(target)}` is made in a branch or a loop, so that it might not be there",
+                    "assign it before",
+                )
+            made.members[target.attr] = cells_for(e, target.attr, front) if e.is_value(front) else front
+            return
     found = e.reference(target)
     if isinstance(found, StructValue) and found.is_place():
         store_all(e, found, front, f"`{ast.unparse(target)}`")
