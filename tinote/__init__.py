@@ -143,6 +143,9 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
+    left_out = missing.module_left_out(name)
+    if left_out is not None:
+        return left_out
     missing.refuse(name)
     raise no_attribute("module 'tinote'", name, __dir__(), "" if name.startswith("_") else _what_to_do(name))
 

@@ -307,7 +307,7 @@ def test_objects_that_kernels_make() -> None:
 
     with ti.ad.Tape(loss):
         total()
-    assert y.grad.to_numpy() == pytest.approx(2 * (y.to_numpy() + [6.0, 8.0]))
+    assert y.grad.to_numpy() == pytest.approx(2 * (y.to_numpy() + np.array([6.0, 8.0])))
 
 
 def test_an_attribute_that_might_not_be_there() -> None:

@@ -75,15 +75,33 @@ def test_a_path_is_there_without_an_import_of_its_own() -> None:
     [
         ("tinote.lang.snode", "activate", "`ti.lang.snode.activate`: sparse structures are left out"),
         ("tinote.lang.impl", "mesh_local", "`ti.lang.impl.mesh_local`: meshes are left out"),
-        ("tinote.lang", "simt", "`ti.lang.simt`: instructions of one kind of GPU are left out"),
         ("tinote.lang", "mesh", "`ti.lang.mesh`: meshes are left out"),
-        ("tinote", "aot", "`ti.aot`: ahead-of-time modules are left out"),
     ],
 )
 def test_what_is_left_out_is_said_with_what_to_use(path: str, name: str, what: str) -> None:
     with pytest.raises(ti.errors.NotAvailableError) as caught:
         getattr(importlib.import_module(path), name)
     assert what in str(caught.value) and caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("simt", "instructions of one kind of GPU"), ("aot", "ahead-of-time modules")]
+)
+def test_modules_that_are_left_out_may_be_named(name: str, what: str) -> None:
+    for owner in (ti, ti.lang):
+        found = getattr(owner, name).part.function  # as a module of a program names it
+        with pytest.raises(ti.errors.NotAvailableError, match=rf"{name}.part.function`: {what} are left out"):
+            found()
+    found = getattr(ti, name).part.function
+    ti.init()
+
+    @ti.kernel
+    def run():
+        found()
+
+    with pytest.raises(ti.errors.NotAvailableError, match="are left out") as caught:
+        run()
+    assert caught.value.span.line == run.__wrapped__.__code__.co_firstlineno + 2
 
 
 def test_a_name_that_there_never_was() -> None:

@@ -692,7 +692,7 @@ REFUSED = {
     "a generator": ("numbered(a)", "is a generator", "list"),
     "no source": ("without_source(a)", "the source of `without_source` is not available", ""),
     "C": ("math.gamma(a)", "math.gamma", ""),
-    "an attribute": ("Material(a).volume", "has no member `volume`", "it has density"),
+    "a member": ("Material(a).volume", "has no member `volume`", "it has density"),
     "too many": ("square(a, a)", "takes 1 argument, and is called with 2", ""),
     "missing": ("with_defaults()", "takes 3 arguments, and is called with 0", ""),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from tinote.errors import NotAvailableError, no_attribute
 from tinote.lang.session.renamed import warn_of_old_name
@@ -102,6 +102,37 @@ HABITS: dict[str, str] = {
 """Names that other libraries have taught, and what to do here."""
 
 
+class _LeftOut:
+    """Stands for a module that is left out, or something in one: it may be named, and raises when it is used."""
+
+    __tinote_static__ = True  # kernels call it, too
+
+    def __init__(self, name: str, what: str, instead: str) -> None:
+        self._left_out = name, what, instead
+
+    def __getattr__(self, name: str) -> _LeftOut:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        own, what, instead = self._left_out
+        return _LeftOut(f"{own}.{name}", what, instead)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        name, what, instead = self._left_out
+        raise NotAvailableError(f"`{name}`: {what}", caller(), hint=instead)
+
+    def __repr__(self) -> str:
+        return f"<{self._left_out[0]}, which is left out>"
+
+
+def module_left_out(name: str, owner: str = "ti") -> _LeftOut | None:
+    """What stands for a module of the dialect that is left out, which programs may name."""
+    return _LeftOut(f"{owner}.{name}", *_MISSING[name]) if name in _MODULES else None
+
+
+#: Modules among these names.
+_MODULES = ("aot", "simt")
+
+
 def refuse(name: str, owner: str = "ti") -> None:
     """Raise `NotAvailableError` when `owner.name` is something of the dialect that is left out; return otherwise."""
     found = _MISSING.get(name)
@@ -120,6 +151,9 @@ def refusing(module: str, **renamed: str) -> Callable[[str], Any]:
         if name in renamed:
             warn_of_old_name(f"{owner}.{name}", f"{owner}.{renamed[name]}", stacklevel=2)
             return getattr(sys.modules[module], renamed[name])
+        left_out = module_left_out(name, owner)
+        if left_out is not None:
+            return left_out
         refuse(name, owner)
         # It is not there yet while its own imports run, and Python asks it for names of its protocol.
         known = getattr(sys.modules.get(module), "__all__", ()) if not name.startswith("_") else ()
