@@ -926,7 +926,7 @@ def test_a_lost_device_is_an_error_and_the_next_launch_finds_another() -> None:
     double()
     gpu.open_device(True).device.destroy()
     with pytest.raises(
-        gpu.DeviceLostError, match=r"the GPU '.*' is lost \(.*\): fields hold what was last read of them"
+        gpu.DeviceLostError, match=r"the GPU '.*' is lost \(.*\): fields hold what was last read from them"
     ):
         x.to_numpy()
     assert x[3] == 1.0 and y[999] == 4.0
@@ -989,7 +989,7 @@ def test_a_device_without_memory_says_how_much_was_asked_for(monkeypatch: pytest
             x[i] = 1.0
 
     monkeypatch.setattr(device.device, "create_buffer", full)
-    with pytest.raises(KernelMemoryError, match=r"has no \d.* left: Not enough memory left"):
+    with pytest.raises(KernelMemoryError, match=r"has no \d.* of memory left \(Not enough memory left\)"):
         fill()
 
 

@@ -17,7 +17,8 @@ from tinote.runtime import gpu
 
 PAGE = (Path(__file__).parents[2] / "docs" / "gpu.md").read_text(encoding="utf-8")
 CELLS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-MESSAGES = re.findall(r"^\| .* \| `(.*)` \|$", PAGE, re.MULTILINE)
+#: each message, in which "…" stands for what differs, and its hint
+MESSAGES = re.findall(r"^\| .* \| `(.*)` \| (.*) \|$", PAGE, re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -143,10 +144,13 @@ def test_the_table_has_a_row_for_each_situation() -> None:
     assert len(MESSAGES) == len(SITUATIONS)
 
 
-@pytest.mark.parametrize(("message", "situation"), [*zip(MESSAGES, SITUATIONS, strict=True)])
+@pytest.mark.parametrize(("row", "situation"), [*zip(MESSAGES, SITUATIONS, strict=True)])
 def test_it_says_what_the_table_says(
-    message: str, situation: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    row: tuple[str, str], situation: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ti.init(arch=ti.gpu, software_gpu=True)
-    with pytest.raises(TinoteError, match=re.escape(message)):
+    with pytest.raises(TinoteError) as raised:
         situation(monkeypatch, gpu.open_device(True))
+    message, hint = row
+    assert re.fullmatch(re.escape(message).replace("…", ".+"), raised.value.message), raised.value.message
+    assert raised.value.hint == hint.replace("`", "")

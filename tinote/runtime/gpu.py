@@ -354,7 +354,8 @@ class Device:
         except Exception as error:
             if "lost" in str(error):
                 raise
-            raise DeviceFull(f"'{self.info.name}' has no {readable_size(nbytes)} left: {_reason(error)}") from None
+            left = f"'{self.info.name}' has no {readable_size(nbytes)} of memory left ({_reason(error)})"
+            raise DeviceFull(left) from None
 
     def fail(self, error: Exception) -> DeviceLostError:
         """The device is lost: blocks are what the host has of them. Gives what to raise."""
@@ -367,7 +368,7 @@ class Device:
         for block in list(self.places.placed):
             block.place, block.newest = None, Newest.HOST
         return DeviceLostError(
-            f"the GPU '{self.info.name}' is lost ({_reason(error)}): fields hold what was last read of them",
+            f"the GPU '{self.info.name}' is lost ({_reason(error)}): fields hold what was last read from them",
             hint="the next launch looks for a GPU again; restore the fields that launches had changed",
         )
 

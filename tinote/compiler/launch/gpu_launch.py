@@ -61,6 +61,7 @@ _MAX_INDEXED, _MAX_INDEXED_BY_SOFTWARE = 256, 8
 _MAX_NESTED_BY_SOFTWARE = 64
 #: Faults that are the device's, not the program's: no launch is waited for because of them.
 _LIMITS = (LOOP_ENDED, TOO_MANY)
+_LESS_MEMORY = "use smaller fields, or run this kernel with ti.init(arch=ti.cpu)"
 
 
 class ArgumentBound(NamedTuple):
@@ -214,7 +215,7 @@ class GpuCode(TextCode):
             sizes = shader.param_words, shader.block_words, words
             return GpuProgram(self._device, shader.text, dispatches, *sizes, holds, LEFT)
         except DeviceFull as error:
-            raise KernelMemoryError(str(error), self._fn.loc) from None
+            raise KernelMemoryError(str(error), self._fn.loc, _LESS_MEMORY) from None
         except Exception as error:
             if type(error).__module__.startswith("wgpu"):
                 raise CompilerBug("WGSL", str(error)) from error
@@ -365,7 +366,7 @@ class GpuCode(TextCode):
         try:
             return self._run_on_device(values, given)
         except DeviceFull as error:
-            raise KernelMemoryError(f"the memory of '{self._fn.name}': {error}", self._fn.loc) from None
+            raise KernelMemoryError(f"the memory of '{self._fn.name}': {error}", self._fn.loc, _LESS_MEMORY) from None
         except KeyboardInterrupt as interrupt:
             note_interruption(interrupt, f"interrupted in the kernel '{self._fn.name}'", self._fn.loc)
             raise

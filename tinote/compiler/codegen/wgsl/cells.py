@@ -39,7 +39,7 @@ def large_array(e: TaskEmitter, op: Local) -> None:
     if op.args:
         raise CompilerBug("WGSL", f"a large array that begins with values: {op!r}")
     if e.array_words > MAX_ARRAY_WORDS:
-        hint = f"keep it in a field: a GPU's task has {MAX_ARRAY_WORDS} words for such arrays"
+        hint = f"keep it in a field: all such arrays of a task have at most {MAX_ARRAY_WORDS >> 8} KiB"
         raise refusal(f"an array of {count} numbers among the variables of a kernel", op.loc, hint)
     e.arrays[op.out] = begin, count
     k, words = e.name_for("k"), count * size

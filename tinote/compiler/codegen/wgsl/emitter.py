@@ -105,7 +105,7 @@ class TaskEmitter:
         self.do(opening)
         self.indent += 1
         if self.indent > self.m.features.nested:
-            raise refusal(f"what stands in more than {self.m.features.nested} branches and loops", self.loc)
+            raise refusal(f"code in more than {self.m.features.nested} nested branches and loops", self.loc)
         yield
         self.indent -= 1
         self.do("}")
