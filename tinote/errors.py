@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
-from tinote.source import NOWHERE, Span, line_text, location_name
+from tinote.source import NOWHERE, Span, line_text, location_name, span_at
 
 __all__ = [
     "AccessRuleError",
@@ -57,7 +57,10 @@ __all__ = [
     "raise_together",
     "refusing_deep_nests",
     "suggestion",
+    "users_call",
+    "users_place",
     "users_trace",
+    "wrong_call",
 ]
 
 
@@ -152,6 +155,21 @@ def users_trace(error: BaseException) -> types.TracebackType | None:
     return found
 
 
+def users_place(error: BaseException) -> Span:
+    """The innermost line of the user's code that `error` has come through, as far as it has come."""
+    for last in traceback.extract_tb(users_trace(error))[-1:]:
+        return Span(last.filename, last.lineno or 0, last.colno or 0, last.end_lineno or 0, last.end_colno or 0)
+    return NOWHERE
+
+
+def users_call() -> Span:
+    """The expression of the user's code that has called into this package; `NOWHERE` if a library or a thread has."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "tinote":
+        frame = frame.f_back
+    return span_at(frame.f_code, frame.f_lasti) if is_users(frame) else NOWHERE
+
+
 def is_users(frame: types.FrameType) -> bool:
     """Whether a frame belongs neither to this package nor to Python and the libraries around it."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] not in _HOUSE
@@ -192,9 +210,14 @@ class TinoteError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.message, self.span, self.hint, self.notes), {"others": self.others})
 
-    def lines(self) -> list[str]:
-        """The located text, a list of lines without colours."""
-        found = [*excerpts(self.span), self.message]
+    @property
+    def place(self) -> Span:
+        """`span`, or without one the user's line that the error has come through."""
+        return self.span if self.span.line > 0 else users_place(self)
+
+    def lines(self, place: Span | None = None) -> list[str]:
+        """The located text, a list of lines without colours. `place` stands for the `span` where that is too little."""
+        found = [*excerpts(self.span if place is None else place), self.message]
         for note in self.notes:
             found += [f"note: {note.text}", *excerpts(note.span)]
         if self.hint:
@@ -209,8 +232,9 @@ class TinoteError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows in place of a traceback: the located text alone."""
-        lines = self.lines()
-        return [*lines[:-1], lines[-1]] if self.span.line else [f"{type(self).__name__}: {self.message}", *lines[1:]]
+        place = self.place
+        lines = self.lines(place)
+        return lines if place.line > 0 else [f"{type(self).__name__}: {self.message}", *lines[1:]]
 
 
 class CompilationError(TinoteError):
@@ -318,6 +342,14 @@ class KernelSubscriptError(KernelTypeError, KernelIndexError):
 
 class KernelArgumentError(KernelTypeError, KernelRuntimeError, ValueError):
     """An argument of a call that does not fit the kernel's parameter."""
+
+
+def wrong_call(message: str, declared: Span, hint: str = "") -> KernelArgumentError:
+    """The error for a call of a kernel that does not fit what is `declared`: at the call, if that is the user's."""
+    call = users_call()
+    if call.line <= 0:
+        return KernelArgumentError(message, declared, hint)
+    return KernelArgumentError(message, call, hint, [Note("it is declared here", declared)])
 
 
 class AccessRuleError(DifferentiationError, KernelAssertionError):

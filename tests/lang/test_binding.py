@@ -16,9 +16,12 @@ from tinote.source import Span
 
 def at(error: Any, line: str) -> bool:
     """Whether an error points into a line of this file that begins so."""
-    span: Span = error.value.span
+    return line_at(error.value.span).startswith(line)
+
+
+def line_at(span: Span) -> str:
     with open(__file__, encoding="utf-8") as file:
-        return file.read().splitlines()[span.line - 1].strip().startswith(line)
+        return file.read().splitlines()[span.line - 1].strip()
 
 
 # ---- calls
@@ -40,7 +43,9 @@ def test_keyword_only_and_positional_only_parameters() -> None:
     ):
         with pytest.raises(KernelTypeError, match=words) as error:
             call()
-        assert at(error, "def run(a: ti.i32, /")
+        assert at(error, "(lambda: run(") and words in line_at(error.value.span)
+        declared = error.value.notes[0]
+        assert declared.text == "it is declared here" and line_at(declared.span).startswith("def run(a: ti.i32, /")
 
 
 def test_parameters_may_have_any_name() -> None:

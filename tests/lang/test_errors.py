@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import math
+import operator
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -179,14 +181,44 @@ def test_an_error_leaves_the_kernel_usable() -> None:
 )
 def test_arithmetic_of_a_whole_field_says_what_to_write(expression: str) -> None:
     ti.init()
-    with pytest.raises(TypeError, match=r"compute with `x\[i\]` in a kernel, with `x\[None\]`.*`x\.to_numpy\(\)`"):
-        eval(expression, {"x": ti.field(ti.f32, shape=3)})
+    x = ti.field(ti.f32, shape=3)
+    with pytest.raises(TypeError, match=r"compute with `x\[i\]` in a kernel, or.*`x\.to_numpy\(\)`"):
+        eval(expression, {"x": x})
 
 
 def test_a_field_is_no_number_and_still_a_key_and_an_array() -> None:
     ti.init()
     x = ti.field(ti.f32, shape=3)
-    assert x == x and {x: 1}[x] == 1 and not hasattr(x, "__float__")
+    assert x == x and {x: 1}[x] == 1 and f"{x}" == str(x)
     assert list(np.ones(3) + np.asarray(x)) == [1.0, 1.0, 1.0]
+
+
+CONVERSIONS = (float, int, complex, operator.index, round, math.sqrt, "{:.2f}".format, "%f".__mod__, range)
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("kind", [ti.i32, ti.f64])
+def test_what_makes_a_number_of_a_field_says_what_to_write(convert: Callable[[Any], Any], kind: Any) -> None:
+    ti.init()
+    energy, x, v = ti.field(kind, shape=()), ti.field(kind, shape=3), ti.Vector.field(2, kind, shape=())
+    for field, hint in ((energy, "energy[None]"), (x, "x.to_numpy()"), (v, "v[None]")):
+        with pytest.raises(TypeError, match="is a field, which is memory and not a number") as caught:
+            convert(field)
+        assert f"`{hint}`" in str(caught.value) and "convert(field)" in str(caught.value)
+
+
+def test_numpy_takes_a_field_as_an_array_and_never_as_a_number() -> None:
+    ti.init()
+    energy, x = ti.field(ti.f32, shape=()), ti.field(ti.f32, shape=3)
+    energy[None] = 2.5
+    x.fill(2.0)
+    assert not np.isscalar(energy) and np.asarray(energy).dtype == np.float32
+    assert np.float64(energy) == 2.5 and (np.add(x, 1.0) == 3.0).all() and (np.full(2, energy) == 2.5).all()
+    assert (np.linspace(0.0, energy, 3) == [0.0, 1.25, 2.5]).all() and np.stack([x, x]).shape == (2, 3)
+
+
+def test_an_index_outside_of_a_field() -> None:
+    ti.init()
+    x = ti.field(ti.f32, shape=3)
     with pytest.raises(KernelIndexError, match=r"not slice\n.*slice the array, `x\.to_numpy\(\)"):
         x[1:2]

@@ -365,4 +365,31 @@ def f():
 import copy
 copy.deepcopy(x)
 """,
+    "fields as numbers": """
+float(loss)
+---
+print(f"the loss is {loss:.3f}")
+---
+import math
+math.sqrt(loss)
+---
+while loss > 0.1:
+    loss[None] -= 0.1
+---
+for k in range(total):
+    x[k] = 1
+---
+int(x)
+---
+x + 1
+---
+sum(x)
+---
+x[0] = loss
+---
+@ti.kernel
+def k(a: ti.f32):
+    x[0] = a
+k(loss)
+""",
 }

@@ -24,6 +24,7 @@ from tinote.source import Span
 from tinote.viz.notebook import error_view
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.front_end import Audience
+from tinote.viz.notebook.view import describe_error
 
 PAGE = (tutorials() / ERRORS).read_text(encoding="utf-8")
 
@@ -68,6 +69,40 @@ def test_it_shows_what_the_text_shows_and_escapes_the_source():
     assert "<script" not in view and "&lt;script&gt;" in view and "broken &amp; more.py" in view
     caret = re.search(r'<span class="caret">(.*?)</span>', view)
     assert caret is not None and "^" in caret[1]
+
+
+NO_PLACE = """\
+import numpy as np
+x = ti.field(ti.f32, shape=5)
+
+
+def show(points):
+    return ti.viz.Particles(points)
+
+
+{}
+"""
+
+
+@pytest.mark.parametrize("statement", ["x[5] = 1.0", "x[0, 0]", "x[0] = 'one'", "x.fill('one')", "ti.viz.Image(x)"])
+def test_an_error_without_a_place_of_its_own_shows_the_line_that_it_came_through(statement: str, shell: Any, capsys):
+    ti.init()
+    text = NO_PLACE.format(statement)
+    error = raised_by(text, "program.py")
+    assert error.span.line == 0
+    line = ["program.py, line 9", f"    9 | {statement}", f"      | " + "^" * len(statement.partition(" =")[0])]
+    assert text_of(error_as_html(error)).startswith("\n".join(line) + error.message)
+    assert error._render_traceback_()[:4] == [*line, error.message]
+    assert describe_error(error).splitlines()[:4] == [*line, error.message]
+    shell.run_cell(text)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert re.search(rf"Cell In\[\d+\], line 9\n    9 \| {re.escape(statement)}\n", shown), shown
+
+
+def test_the_innermost_line_of_the_user_is_shown():
+    ti.init()
+    error = raised_by(NO_PLACE.format("show(x)"), "program.py")
+    assert error.place[:2] == ("program.py", 6) and "ti.viz.Particles(points)" in text_of(error_as_html(error))
 
 
 def test_the_way_here_is_folded_and_begins_with_the_user():

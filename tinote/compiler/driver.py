@@ -26,14 +26,14 @@ from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.temporary_buffers import TemporaryBuffers
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
-from tinote.errors import KernelArgumentError, KernelTypeError, Note, noting_interruptions
+from tinote.errors import KernelTypeError, Note, noting_interruptions
 from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.lazy import lazy
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import unwatched
-from tinote.source import NOWHERE, Span
+from tinote.source import Span
 
 if TYPE_CHECKING:
     from tinote.autodiff import gradient, static_violations
@@ -479,8 +479,3 @@ class Specialisation:
         seen: list[Snapshot] = []
         self._run(GRADIENT if gradient else PRIMAL, seen.append)
         return seen
-
-
-def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelArgumentError:
-    """The error for an argument that does not fit its annotation, which stands at `span`."""
-    return KernelArgumentError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}", span)

@@ -64,6 +64,10 @@ class Warned(NamedTuple):
 
     message: str
     span: Span
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhelp: {self.hint}" if self.hint else self.message
 
 
 class Lowered(NamedTuple):

@@ -235,9 +235,9 @@ class Emitter:
         """Raise an error: the kernel language does not have this."""
         self.error(f"{what} cannot be used in a kernel", hint, node, KernelSyntaxError)
 
-    def warn(self, message: str) -> None:
+    def warn(self, message: str, hint: str = "") -> None:
         """Warn about the current expression: it compiles, but may surprise. Once per place."""
-        found = Warned(message, self.b.loc)
+        found = Warned(message, self.b.loc, hint)
         if found not in self.warnings:
             self.warnings.append(found)
 

@@ -22,7 +22,7 @@ from tinote.lang.data.components import ComponentField, ElementPlace
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, array_shape, dense, part_of
 from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number
-from tinote.lang.data.no_arithmetic import NoArithmetic
+from tinote.lang.data.no_arithmetic import NoArithmetic, in_place_of
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
 from tinote.lang.session.missing import HABITS
@@ -746,7 +746,8 @@ class ScalarField(Field):
                 number = self._source(number)
             elif not is_number(number):
                 raise FieldError(
-                    f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is not a number"
+                    f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is not a number",
+                    hint=in_place_of(value),
                 )
         if self.noted is not None or recorder.get() is not None or session.watchers:
             self._wrote(position, value)

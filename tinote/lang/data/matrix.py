@@ -18,6 +18,7 @@ from tinote.errors import FieldError, no_attribute
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
 from tinote.lang.data.components import ElementPlace
+from tinote.lang.data.no_arithmetic import NoArithmetic
 from tinote.lang.data.traced import (
     Traced,
     as_components,
@@ -49,7 +50,8 @@ def is_number(value: Any) -> bool:
     """
     if isinstance(value, np.generic | np.ndarray):
         return value.dtype.kind in "biufO"
-    return hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
+    kind = type(value)
+    return (hasattr(kind, "__float__") or hasattr(kind, "__index__")) and not isinstance(value, NoArithmetic)
 
 
 def require_numbers(value: Any) -> None:

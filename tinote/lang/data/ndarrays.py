@@ -25,7 +25,7 @@ import numpy as np
 
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.launch.native import BoundArray
-from tinote.errors import FieldError, KernelArgumentError, TinoteError
+from tinote.errors import FieldError, TinoteError, wrong_call
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
@@ -894,7 +894,7 @@ def argument_error(source: FunctionSource, parameter: ast.arg) -> Callable[[str,
     def error(why: str, hint: str) -> Exception:
         q = parameter
         span = Span(source.file, q.lineno, q.col_offset, q.end_lineno or 0, q.end_col_offset or 0)
-        return KernelArgumentError(f"argument '{q.arg}' of kernel '{source.name}' {why}", span, hint=hint)
+        return wrong_call(f"argument '{q.arg}' of kernel '{source.name}' {why}", span, hint)
 
     return error
 

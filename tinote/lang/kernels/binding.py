@@ -22,7 +22,6 @@ from enum import Enum
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from tinote.compiler.driver import bad_argument
 from tinote.compiler.protocol import StructInfo, adds_at, is_array, is_template, pack_of, struct_of, type_of
 from tinote.compiler.requests import Defaults, defaults_of
 from tinote.compiler.signature import (
@@ -34,10 +33,11 @@ from tinote.compiler.signature import (
     ValueArgument,
 )
 from tinote.config import Config
-from tinote.errors import KernelArgumentError, KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError, wrong_call
 from tinote.ir.types import Scalar, Tensor, f64, i64
 from tinote.lang.data.matrix import Matrix, is_number
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
+from tinote.lang.data.no_arithmetic import in_place_of
 from tinote.lang.data.structured import numbers_in
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.identity import identity_of
@@ -229,7 +229,8 @@ class Binding:
         source = self._parameters.source
         if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to spell out still longer ones
             value = _Text(f"an integer of {value.bit_length():,} bits")
-        return bad_argument(source.name, node.arg, expected, value, self._parameters.span_of(node))
+        message = f"argument '{node.arg}' of kernel '{source.name}' must be {expected}, not {value!r}"
+        return wrong_call(message, self._parameters.span_of(node))
 
 
 class _Text(str):
@@ -267,9 +268,9 @@ def _matrix_or_none(value: Any) -> Matrix | None:
 
 
 def _wider(t: Scalar, value: Any) -> str:
-    """What to do about a number that does not fit `t`; nothing when it is not a number."""
+    """What to do about a number that does not fit `t`, or a field in its place; nothing where it is something else."""
     if not isinstance(value, Real) or not is_number(value):
-        return ""
+        return in_place_of(value)
     if t.kind == "f":
         return "" if t is f64 else f"it is too large for {t}: annotate a wider type, such as `ti.f64`"
     if not isinstance(value, Integral):

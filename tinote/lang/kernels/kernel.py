@@ -298,7 +298,7 @@ class Kernel(Tokenised, Generic[P, R]):
         if found is None:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
             for warned in specialisation.warnings:
-                warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
+                warnings.warn_explicit(str(warned), UserWarning, warned.span.file, warned.span.line)
             found = Instance(specialisation)
         instances.put(key, found, _INSTANCES_KEPT)
         return found

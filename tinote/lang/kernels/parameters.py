@@ -7,7 +7,7 @@ from typing import Any
 
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import meant, space_of
-from tinote.errors import KernelArgumentError, KernelSyntaxError, KernelTypeError, TinoteError
+from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, wrong_call
 from tinote.lang.data.types import template
 from tinote.source import Span
 
@@ -89,29 +89,27 @@ class Parameters:
             return args
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names):
-            raise KernelArgumentError(
+            raise wrong_call(
                 f"kernel '{source.name}' {self._takes()}, but got {len(args)}", source.span, self._about_too_many(args)
             )
         by_position = {node.arg for node in source.tree.args.posonlyargs}
         if len(args) > positional:
-            raise KernelArgumentError(
+            raise wrong_call(
                 f"kernel '{source.name}' takes '{names[positional]}' by name only",
                 self.span_of(source.tree.args.kwonlyargs[0]),
                 hint=f"call it with `{names[positional]}=…`",
             )
         for name, value in kwargs.items():
             if name not in names:
-                raise KernelArgumentError(f"kernel '{source.name}' has no parameter '{name}'", source.span)
+                raise wrong_call(f"kernel '{source.name}' has no parameter '{name}'", source.span)
             if name in given:
-                raise KernelArgumentError(f"kernel '{source.name}' got two values for '{name}'", source.span)
+                raise wrong_call(f"kernel '{source.name}' got two values for '{name}'", source.span)
             if name in by_position:
-                raise KernelArgumentError(f"kernel '{source.name}' takes '{name}' by its position only", source.span)
+                raise wrong_call(f"kernel '{source.name}' takes '{name}' by its position only", source.span)
             given[name] = value
         missing = [n for n in names if n not in given and n not in source.defaults]
         if missing:
-            raise KernelArgumentError(
-                f"kernel '{source.name}' {self._takes()}; missing: {', '.join(missing)}", source.span
-            )
+            raise wrong_call(f"kernel '{source.name}' {self._takes()}; missing: {', '.join(missing)}", source.span)
         return tuple([given.get(n, source.defaults.get(n)) for n in names])
 
     def _takes(self) -> str:

@@ -207,7 +207,8 @@ def _outcome(program: UnpackedProgram, function: Any, call: Call) -> Outcome:
         found = tabled(result, _definition(function)) if call.tabled else result
     except (Exception, SystemExit) as error:
         seconds = time.perf_counter() - started
-        message = str(error).strip() if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
+        located = isinstance(error, TinoteError)
+        message = "\n".join(error.lines(error.place)) if located else f"{type(error).__name__}: {error}"
         return Outcome(None, seconds, message or type(error).__name__, traceback.format_exc())
     return Outcome(found, time.perf_counter() - started)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from IPython.display import publish_display_data
 
-from tinote.errors import CompilerBug, TinoteError, excerpts, interruption_of, is_users, users_trace
+from tinote.errors import CompilerBug, TinoteError, excerpts, interruption_of, is_users, users_place
 from tinote.manual import section_of
 from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
@@ -50,7 +50,7 @@ def error_as_html(error: BaseException) -> str:
 
 
 def _located(error: TinoteError) -> str:
-    parts = [_excerpt(error.span), _line("message", error.message)]
+    parts = [_excerpt(error.place), _line("message", error.message)]
     for note in error.notes:
         parts += [_line("note", f"note: {note.text}"), _excerpt(note.span)]
     if error.hint:
@@ -64,10 +64,7 @@ def _raised(error: BaseException) -> str:
     """An exception without a location of its own: the innermost frame of the user's code, if any, and the message; of
     an interrupt the kernel that it has ended.
     """
-    place = ""
-    for last in traceback.extract_tb(users_trace(error))[-1:]:
-        columns = last.colno or 0, last.end_lineno or 0, last.end_colno or 0
-        place = _excerpt(Span(last.filename, last.lineno or 0, *columns))
+    place = _excerpt(users_place(error))
     interrupted = interruption_of(error)
     if interrupted is None:
         return place + _line("message", str(error) or type(error).__name__)

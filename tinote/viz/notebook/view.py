@@ -277,7 +277,7 @@ class Worker:
 def describe_error(error: BaseException) -> str:
     """An error as the view shows it: a located one as it is, another one with the traceback of the user's frames."""
     if isinstance(error, TinoteError):
-        return str(error).strip()
+        return "\n".join(error.lines(error.place))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(PACKAGE)]
     lines: list[str] = []
     for frame in frames[-4:]:

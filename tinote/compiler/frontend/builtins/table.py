@@ -61,7 +61,7 @@ def _atomic(name: str, prim: Primitive, negate: bool = False) -> None:
             hint = "write one of its elements: `x[i]`" if space_of(place) is not None else ""
             e.error(f"`{name}` needs a variable or an element of a field, not {describe(place)}", hint)
         wanted = e.wanted
-        operand = Value(converted(e, value, place.type, "the target"))
+        operand = Value(converted(e, value, place.type, "the target", place))
         if negate:
             operand = Value(negative(e, operand.atom, place.type))
         return combine(e, place, prim, operand, wanted)

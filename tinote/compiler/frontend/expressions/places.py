@@ -9,15 +9,15 @@ from typing import Any
 from tinote.compiler.frontend.descriptions import describe, describe_type
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.scopes import Variable
-from tinote.compiler.frontend.values import CellPlace, PartPlace, Place, Value
+from tinote.compiler.frontend.values import CellPlace, MemoryPlace, PartPlace, Place, Value
 from tinote.errors import Note
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Lit
+from tinote.ir.nodes import Atom, Buffer, BufferKind, Lit
 from tinote.ir.primitives import Primitive
-from tinote.ir.types import Scalar, Tensor, element_type, with_element
+from tinote.ir.types import Ref, Scalar, Tensor, element_type, with_element
 
 
-def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
+def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str, place: Place | None = None) -> Atom:
     """A value converted for a place of type `t`: shapes must agree (a number fills a tensor),
     constants must fit; other conversions are left to the types pass.
     """
@@ -26,10 +26,12 @@ def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
     atom = value.atom
     if isinstance(atom, Lit):
         if dtype.kind in "iu" and atom.type.kind == "f" and atom.value % 1:
-            e.warn(f"{what} is an integer: the fraction of {atom.value!r}, which is stored here, is cut off")
+            cut = f"the fraction of {atom.value!r}, which is stored here, is cut off"
+            e.warn(f"{what} is an integer: {cut}", _about_fractions(place))
         atom = e.literals.fitting(atom, dtype)
     elif dtype.kind in "iu" and value.dtype.kind == "f":
-        e.warn(f"{what} is an integer: the fraction of the {value.dtype} that is stored here is cut off")
+        cut = f"the fraction of the {value.dtype} that is stored here is cut off"
+        e.warn(f"{what} is an integer: {cut}", _about_fractions(place))
     if isinstance(t, Tensor):
         if not value.shape:
             return e.b.pack([atom] * t.count, Tensor(element_type(atom.type), t.shape))
@@ -41,6 +43,19 @@ def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
             "store one component, or make the destination a vector",
         )
     return atom
+
+
+def _about_fractions(place: Place | None) -> str:
+    """What to write where a place of integers should hold fractions."""
+    first = "a variable keeps the type of its first value: begin with "
+    match place:
+        case CellPlace(owner=Variable(name=name)):
+            number = isinstance(place.ref.type, Ref) and isinstance(place.ref.type.content, Scalar)
+        case MemoryPlace(buffer=Buffer(kind=BufferKind.TEMPORARY, name=name)):
+            number = isinstance(place.buffer.element_type, Scalar)
+        case _:
+            return "declare it with a float type, or write `int(…)`"
+    return first + (f"a float, `{name} = 0.0`" if number else "floats")
 
 
 def check_writable(e: Emitter, place: Place) -> None:
@@ -60,7 +75,7 @@ def store(e: Emitter, place: Place, front: Any, what: str, value: ast.expr | Non
     """Assign a place; `value` is the expression that gave `front`."""
     check_writable(e, place)
     with e.at(value) if value is not None else nullcontext():
-        atom = converted(e, front, place.type, what)
+        atom = converted(e, front, place.type, what, place)
     place.store(e.b, atom)
 
 

@@ -194,7 +194,7 @@ def augmented_assignment(e: Emitter, node: ast.AugAssign) -> None:
     what = f"`{ast.unparse(target)}`"
     prim = p.add if isinstance(node.op, ast.Sub) else AUGMENTED.get(type(node.op))
     if place.shared and prim is not None:
-        operand = converted(e, front, place.type, what)
+        operand = converted(e, front, place.type, what, place)
         if isinstance(node.op, ast.Sub):
             operand = negative(e, operand, place.type)
         combine(e, place, prim, Value(operand), old=False)
