@@ -51,6 +51,7 @@ __all__ = [
     "excerpts",
     "interruption_of",
     "is_users",
+    "located_text",
     "no_attribute",
     "note_interruption",
     "noting_interruptions",
@@ -215,9 +216,12 @@ class TinoteError(Exception):
         """`span`, or without one the user's line that the error has come through."""
         return self.span if self.span.line > 0 else users_place(self)
 
-    def lines(self, place: Span | None = None) -> list[str]:
-        """The located text, a list of lines without colours. `place` stands for the `span` where that is too little."""
-        found = [*excerpts(self.span if place is None else place), self.message]
+    def lines(self) -> list[str]:
+        """The located text, a list of lines without colours."""
+        return self._lines_at(self.span)
+
+    def _lines_at(self, place: Span) -> list[str]:
+        found = [*excerpts(place), self.message]
         for note in self.notes:
             found += [f"note: {note.text}", *excerpts(note.span)]
         if self.hint:
@@ -233,8 +237,13 @@ class TinoteError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What IPython shows in place of a traceback: the located text alone."""
         place = self.place
-        lines = self.lines(place)
+        lines = self._lines_at(place)
         return lines if place.line > 0 else [f"{type(self).__name__}: {self.message}", *lines[1:]]
+
+
+def located_text(error: TinoteError) -> str:
+    """The text of an error that was caught and is shown elsewhere: at its `place`."""
+    return "\n".join(error._lines_at(error.place))
 
 
 class CompilationError(TinoteError):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.errors import SerializationError, SweepError, TinoteError
+from tinote.errors import SerializationError, SweepError, TinoteError, located_text
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.nests import leaves
@@ -207,8 +207,7 @@ def _outcome(program: UnpackedProgram, function: Any, call: Call) -> Outcome:
         found = tabled(result, _definition(function)) if call.tabled else result
     except (Exception, SystemExit) as error:
         seconds = time.perf_counter() - started
-        located = isinstance(error, TinoteError)
-        message = "\n".join(error.lines(error.place)) if located else f"{type(error).__name__}: {error}"
+        message = located_text(error) if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
         return Outcome(None, seconds, message or type(error).__name__, traceback.format_exc())
     return Outcome(found, time.perf_counter() - started)
 

@@ -26,7 +26,7 @@ import anywidget
 import traitlets
 from ipywidgets import DOMWidget
 
-from tinote.errors import TinoteError
+from tinote.errors import TinoteError, located_text
 from tinote.source import Span, location_name
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
@@ -277,7 +277,7 @@ class Worker:
 def describe_error(error: BaseException) -> str:
     """An error as the view shows it: a located one as it is, another one with the traceback of the user's frames."""
     if isinstance(error, TinoteError):
-        return "\n".join(error.lines(error.place))
+        return located_text(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(PACKAGE)]
     lines: list[str] = []
     for frame in frames[-4:]:
