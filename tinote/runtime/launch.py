@@ -342,8 +342,9 @@ class Launcher(Stoppable):
         """
         if self._prints:
             return self._run_printing(block)
+        launch = self._launch
         try:
-            status = self._launch(block.address)
+            status = launch(block.address)
         except BaseException as error:
             self.note_interruption(error, block)
             raise

@@ -272,8 +272,10 @@ class Native:
         """
         if seam.listener is not None and seam.listener.is_active:
             return seam.listener.launch(self, values)
+        # A method that is held in a slot is read first, and then called: `self._run(block)` is slower.
+        reuse, run, release = self._reuse, self._run, self._release
         try:
-            block = self._reuse()
+            block = reuse()
         except IndexError:
             block = self._acquire()
         try:
@@ -281,12 +283,12 @@ class Native:
             numbers = self._bind(block, values) if self._arrays else values
             if self._pack is not None:
                 self._pack(block.slots, 0, *numbers)
-            self._run(block)
+            run(block)
             if not self._results:
                 return ()
             return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
         finally:
-            self._release(block)
+            release(block)
 
     # ---- what a captured step asks (`lang/capture/`)
 

@@ -433,12 +433,12 @@ class Inside(Recorder):
             self._custom.fully_overwritten.add(buffer)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self._tape.looked_at.add(buffer)
+        self._tape.looked_at.setdefault(buffer, False)
         self._use(buffer, region_at(buffer, position))
         return value
 
     def taking(self, buffer: Buffer) -> None:
-        self._tape.looked_at.add(buffer)
+        self._tape.looked_at.setdefault(buffer, False)
         self._use(buffer)
 
     def sharing(self, buffer: Buffer) -> None:

@@ -49,7 +49,15 @@ from tinote.lang.session.owners import (
     own_gradients,
     take_all_gradients,
 )
-from tinote.lang.session.state import DifferentiationBlock, Recorder, independent_recordings, recorder, session
+from tinote.lang.session.state import (
+    DifferentiationBlock,
+    Recorder,
+    begin_block,
+    end_block,
+    independent_recordings,
+    recorder,
+    session,
+)
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
@@ -58,6 +66,9 @@ _REPEATS = (
     "repeats has no effect any more: leave it out, and put what the tape records into a step of `ti.capture`, which is "
     "replayed under tapes; or differentiate a function with `ti.ad.grad`, which is replayed automatically"
 )
+
+
+_NOWHERE = "", 0
 
 
 def clear_all_gradients() -> None:
@@ -72,13 +83,7 @@ def clear_all_gradients() -> None:
     array([0., 0.])
     """
     take_all_gradients()
-    _clear_gradients()
-
-
-def _clear_gradients(interrupts: Sequence[Recorder] = ()) -> None:
-    """Set those gradients to zero that no other owner computed, and none of these recordings computes."""
-    config = session.config
-    clear_own_gradients(1 if config.arch == "python" else config.num_threads, interrupts)
+    clear_own_gradients()
 
 
 def _is_of_gradient(dual: Buffer) -> bool:
@@ -192,13 +197,11 @@ class Tape(Journal):
     #: the block in which it is independent of the recordings that it interrupts, if there are any
     apart: ExitStack | None = None
     rules: AccessRules | None = None
-    _check: GradientCheck | None = None
     _saves = True
     grad_report: GradientReport | None = None
     is_swept = leaves = True
-    _entered = False
-    _place = "", 0
-    _inner: InnerTape | TapeAsFunction | None = None
+    _place = _NOWHERE
+    _around_block: DifferentiationBlock | None = None
 
     def __init__(
         self,
@@ -240,20 +243,22 @@ class Tape(Journal):
             validation = False
         raises = validation is True or on_overwrite == "error"
         observers: tuple[Observer, ...] = ()
+        check: GradientCheck | None = None
         if validation or raises:
             self.rules = AccessRules(raises=raises)
             observers += (self.rules,)
         if grad_check:
-            self._check = GradientCheck(grad_check, loss)
-            observers += (self._check,)
+            check = GradientCheck(grad_check, loss)
+            observers += (check,)
         if on_overwrite == "unchecked":
             self._saves = False
-        super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or self._check is not None)
+        super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or check is not None)
+        self._check = check
+        self._inner: InnerTape | TapeAsFunction | None = None
         if validation is True:
             self.trace.refuses = True
         self.loss = loss
-        if not clear_gradients:
-            self.clear_gradients = False
+        self.clear_gradients = clear_gradients
 
     @property
     def violations(self) -> list[Violation]:
@@ -348,38 +353,44 @@ class Tape(Journal):
         return self
 
     def _enter(self, frame: FrameType) -> Tape:
-        if self._entered:
+        if self._place is not _NOWHERE:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
         outer = recorder.get()
         place = frame.f_code.co_filename, frame.f_lineno
         if outer is not None:
-            base_of(outer).begin_all_duals()
-        if isinstance(outer, Journal | PushedMode):
-            self._inner = self._inside(outer, Span(*place))
-        elif outer is not None:
-            self._carry_tangents(outer)
-        self._entered = True
+            self._begin_inside(outer, Span(*place))
         self._place = place
-        if self._inner is not None:
-            self._inner.enter()
-        if self.clear_gradients:
-            _clear_gradients(self.interrupts)
-            if outer is not None:
-                clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
-        self.begin_loss(self.loss)
+        inner = self._inner
+        if inner is not None:
+            inner.enter()
+        self.begin_loss(self.loss, self._clear if self.clear_gradients else None)
         if self._check is not None:
             self._check.start()
-        self._block = DifferentiationBlock(place)
+        self._around_block = begin_block(self)
         try:
-            if self._inner is not None:
-                self._inner.start()
+            if inner is not None:
+                inner.start()
             self.start()
             return self
         except BaseException:  # an interrupt
-            self._block.end(failed=True)
+            end_block(self, self._around_block, failed=True)
             self._end()
             close_recording(self, failed=True)
             raise
+
+    def _begin_inside(self, outer: Recorder, span: Span) -> None:
+        """Become a part of the outer recording."""
+        base_of(outer).begin_all_duals()
+        if isinstance(outer, Journal | PushedMode):
+            self._inner = self._inside(outer, span)
+        else:
+            self._carry_tangents(outer)
+
+    def _clear(self) -> None:
+        """Set the gradients to zero at entry, and what tangents they have."""
+        clear_own_gradients(self)
+        if recorder.get() is not None:
+            clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
 
     def _end(self) -> None:
         """It records no longer."""
@@ -448,21 +459,24 @@ class Tape(Journal):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if not self._entered:
+            if self._place is _NOWHERE:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
-            self._end()
+            if self._inner is None:
+                self.stop()
+            else:
+                self._end()
         except BaseException:  # an interrupt
             self._end()
             close_recording(self, failed=True)
-            if self.apart is not None:
+            if self.interrupts and self.apart is not None:
                 self.apart.close()
             raise
         failed = True
         inner = self._inner
         try:
-            self._block.end(failed=kind is not None)
+            end_block(self, self._around_block, failed=kind is not None)
             if kind is None:
-                if self.rules is not None:
+                if self._observers and self.rules is not None:
                     self.rules.look_outside()
                 if inner is None:
                     self._differentiate()
@@ -480,7 +494,7 @@ class Tape(Journal):
             raise at_users_frames(interrupt) from None
         finally:
             self.forget(failed=failed)
-            if self.apart is not None:
+            if self.interrupts and self.apart is not None:
                 self.apart.close()
                 self.interrupts = ()
 
@@ -498,7 +512,8 @@ class Tape(Journal):
         if self._may_lose:
             self.lost_values()
         self.claim(clear=self.clear_gradients)
-        self.take_gradients_back()
+        if self.shadows_before is not None:
+            self.take_gradients_back()
         gradient = self.loss.grad
         gradient.fill(1)
         self.reverse()

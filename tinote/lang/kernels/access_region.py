@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.buffers import Buffer
@@ -28,7 +29,8 @@ def whole_regions(buffers: Iterable[Buffer]) -> BufferRegions:
     return tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None])
 
 
-class AccessRegions(NamedTuple):
+@dataclass(slots=True, eq=False)
+class AccessRegions:
     """Elements of fields and ndarrays. `live_in_before`: what the gradient reads of the values from before the launch;
     `live_in`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have
     the same.

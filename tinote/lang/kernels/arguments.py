@@ -8,6 +8,7 @@ next, so they ask here: a field or ndarray is known by its own buffer, and memor
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,24 @@ class ExternalArray(Buffer):
     def meets(self, first: int, last: int) -> bool:
         """Whether a range of bytes overlaps it."""
         return max(first, self.first) < min(last, self.last)
+
+
+@dataclass(slots=True, eq=False)
+class RecordingNeeds:
+    """What a recording asks of a launch each time it is launched. `old_values`: whether its gradient needs some that
+    the launch returns; `in_order`: whether it is that of one order of iterations; `reads`: whether it reads values of
+    fields or ndarrays; `reads_before`: some from before the launch; `regions`: `fixed_regions`; `copies`: whether it
+    needs memory for copies of arrays. The arrays and shadows as in `Arguments`.
+    """
+
+    old_values: bool
+    in_order: bool
+    reads: bool
+    reads_before: bool
+    regions: AccessRegions | None
+    copies: bool
+    external_arrays: tuple[ExternalArray, ...]
+    shadows_as_values: tuple[Buffer, ...]
 
 
 class Arguments:
@@ -119,9 +138,9 @@ class Arguments:
 
     def look_up(self) -> None:
         """Find out all that a recording asks, so that `with_values` hands it on. Raises `DifferentiationError`."""
-        asked = self.accesses, self.gradient_facts, self.gradients, self.writes_shadows, self.external_arrays
-        assert asked and self.asks is not None
-        _ = self.fixed_regions, self.broken_paths, self.stores_to_none
+        asked = self.accesses, self.needs, self.gradients, self.writes_shadows
+        assert asked
+        _ = self.broken_paths, self.stores_to_none
 
     @cached_property
     def unshared(self) -> Arguments:
@@ -182,6 +201,21 @@ class Arguments:
         if reads and any(b.adjoint is not None for b in touched.written):
             self.specialisation.refuse_gradient_access(self.request)
         return found.with_memory(self.actual) if self._actual else found
+
+    @cached_property
+    def needs(self) -> RecordingNeeds:
+        """What a recording asks of it. Raises as `gradient_facts`."""
+        facts = self.gradient_facts
+        return RecordingNeeds(
+            bool(facts.old_values),
+            facts.in_order,
+            self.asks,
+            bool(facts.live_in_before),
+            self.fixed_regions,
+            bool(facts.copied),
+            self.external_arrays,
+            self.shadows_as_values,
+        )
 
     @cached_property
     def broken_paths(self) -> tuple[BrokenPath, ...]:

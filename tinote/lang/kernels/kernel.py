@@ -308,8 +308,8 @@ class Kernel(Tokenised, Generic[P, R]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             # `__getattr__` makes each look at an attribute of a kernel slow, so there are few on this way.
-            instance, values = Kernel.prepare(self, args, kwargs)
-            open_recorder = recorder.get()
+            instance, values = _prepare(self, args, kwargs)
+            open_recorder = _open_recorder()
             if open_recorder is not None and open_recorder.under_way is not None:
                 # A signal handler interrupts the launch that is being recorded, so that this one is not a part of it.
                 refuse_shared_memory(open_recorder.under_way, (instance, values))
@@ -589,6 +589,11 @@ class BoundKernel(functools.partial[R], Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r}>"
+
+
+# Looked up once: each launch calls them.
+_prepare = Kernel.prepare
+_open_recorder = recorder.get
 
 
 def kernel(function: Callable[P, R] = None) -> Kernel[P, R]:  # type: ignore[assignment]  # noqa: RUF013

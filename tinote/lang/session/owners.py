@@ -12,8 +12,9 @@ import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
@@ -27,7 +28,8 @@ from tinote.system import register_at_fork
 # ---- what is whose
 
 
-class _Collected(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Collected:
     """What was found out for an owner: right until fields or owners change, or one of the `others`, whom it depends on,
     is over.
     """
@@ -40,17 +42,16 @@ class _Collected(NamedTuple):
         return not any(one.is_over for one in self.others)
 
 
-def own_gradients() -> dict[Buffer, Memory]:
-    """Every living field's gradient, but those that another owner computed, and those of arrays that stand in for the
-    caller's in a function that is differentiated.
+def own_gradients(mine: Owner | None = None) -> dict[Buffer, Memory]:
+    """Every living field's gradient, but those that another owner than this one, by default the present one, computed,
+    and those of arrays that stand in for the caller's in a function that is differentiated.
     """
-    mine, known = present_owner(), session.gradients
+    mine, known = mine or present_owner(), session.gradients
     collected: _Collected | None = known.get(("grad", mine))
     if collected is None or (collected.others and not collected.is_current):
         gradients = [f.grad for f in list(session.fields) if f.has_grad and not f.stands_in]
         collected = known["grad", mine] = _owned(mine, gradients)
-    found: dict[Buffer, Memory] = collected.found
-    return found
+    return collected.found  # type: ignore[no-any-return]
 
 
 def own_duals() -> dict[Buffer, Memory]:
@@ -92,9 +93,11 @@ def is_only_owner() -> bool:
     return only
 
 
-def needs_no_claims() -> bool:
-    """Whether it goes without saying that the present owner computes a gradient: the session does, and nobody else."""
-    return not session.has_owners and present_owner() is SESSION
+def needs_no_claims(owner: Owner | None = None) -> bool:
+    """Whether it goes without saying that this owner, by default the present one, computes a gradient: the session
+    does, and nobody else.
+    """
+    return not session.has_owners and (owner or present_owner()) is SESSION
 
 
 def coming_into_being() -> AbstractContextManager[object]:
@@ -131,13 +134,16 @@ def give_back(owners: Mapping[Buffer, Owner]) -> None:
         forget_gradients()
 
 
-def clear_own_gradients(num_threads: int, interrupts: Sequence[Recorder] = ()) -> None:
-    """Set those gradients to zero that no other owner computes, and none of the recordings that this interrupts."""
+def clear_own_gradients(recording: Recorder | None = None) -> None:
+    """Set those gradients to zero that no other owner computes. `recording`: an open one, for which that is done; what
+    it interrupts does not compute them either.
+    """
+    config = session.config
     with _lock:
-        gradients = own_gradients()
-        if interrupts:
-            gradients = _not_in_use(gradients, interrupts)
-        clear_memories(gradients.values(), num_threads)
+        gradients = own_gradients(None if recording is None else recording.owner)
+        if recording is not None and recording.interrupts:
+            gradients = _not_in_use(gradients, recording.interrupts)
+        clear_memories(gradients.values(), 1 if config.arch == "python" else config.num_threads)
         if session.has_owners:
             _inherit(gradients)
 
@@ -247,14 +253,15 @@ register_at_fork(after_in_child=_after_fork)
 
 def open_recording(recording: Recorder) -> None:
     """A recording begins, or goes on: when no other thread replays any longer."""
-    if recording.reference is None:
+    reference = recording.reference
+    if reference is None:
         recording.owner = present_owner()
         recording.thread = get_ident()
-        recording.reference = weakref.ref(recording, _is_gone)
-        if not recording.interrupts and (interrupts := _interrupts.get()):
-            recording.interrupts = interrupts
-    if recording.reference not in open_recordings:
-        open_recordings.append(recording.reference)
+        reference = recording.reference = weakref.ref(recording, _is_gone)
+        recording.interrupts = recording.interrupts or _interrupts.get()
+        recording.met = None
+    if reference not in open_recordings:
+        open_recordings.append(reference)
         if _replays:
             _wait_for_replays()
 
@@ -335,10 +342,10 @@ def use(recording: Recorder, shadows: Collection[Buffer] | None = None) -> None:
     with them, where they leave nothing there. Raises `DifferentiationError` where another owner's recording computes
     some of them, too, where waiting could last for ever, and where nothing has ended for `PATIENCE` seconds.
     """
-    assert recording.owner is not None, "it has been opened"
     holds, recording.is_using = recording.is_using, True
     if len(open_recordings) == 1 and not _ended:
         return
+    assert recording.owner is not None, "it has been opened"
     if shadows is None:
         shadows = recording.shadows
     with _change:

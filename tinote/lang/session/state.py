@@ -206,36 +206,42 @@ class Recorder:
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
 
 
-class DifferentiationBlock:
-    """A `with` block of the user's that differentiates, opened at `span`. Blocks of one context end in the opposite
-    order: generators, of which each goes on where it was, could end them otherwise.
+class DifferentiationBlock(Protocol):
+    """A `with` block of the user's that differentiates. Blocks of one context end in the opposite order: generators,
+    of which each goes on where it was, could end them otherwise.
     """
 
-    __slots__ = ("_outer", "_place")
-
-    def __init__(self, place: tuple[str, int]) -> None:
-        self._place = place
-        self._outer = _block.get()
-        _block.set(self)
-
-    def end(self, *, failed: bool) -> None:
-        """It ends; `failed`: by an exception. Raises `DifferentiationError` where another one should have ended before,
-        or has ended before its time.
-        """
-        present = _block.get()
-        _block.set(self._outer)
-        if present is self or failed:
-            return
-        what = "the block ends in another thread or task than it began in, or an outer one has ended before"
-        notes = []
-        if present is not None:
-            what = "the block ends before another one that was opened later and is still open"
-            notes = [Note("the other one", Span(*present._place))]
-        hint = "a generator that differentiates yields before or after its block, not inside"
-        raise DifferentiationError(what, Span(*self._place), hint=hint, notes=notes)
+    @property
+    def opened(self) -> Span:
+        """The line of the block."""
+        ...
 
 
 _block: ContextVar[DifferentiationBlock | None] = ContextVar("tinote_block", default=None)
+
+
+def begin_block(block: DifferentiationBlock) -> DifferentiationBlock | None:
+    """The block begins. Gives the one around it, for `end_block`."""
+    around = _block.get()
+    _block.set(block)
+    return around
+
+
+def end_block(block: DifferentiationBlock, around: DifferentiationBlock | None, *, failed: bool) -> None:
+    """The block ends; `failed`: by an exception. Raises `DifferentiationError` where another one should have ended
+    before, or has ended before its time.
+    """
+    present = _block.get()
+    _block.set(around)
+    if present is block or failed:
+        return
+    what = "the block ends in another thread or task than it began in, or an outer one has ended before"
+    notes = []
+    if present is not None:
+        what = "the block ends before another one that was opened later and is still open"
+        notes = [Note("the other one", present.opened)]
+    hint = "a generator that differentiates yields before or after its block, not inside"
+    raise DifferentiationError(what, block.opened, hint=hint, notes=notes)
 
 
 class OutsideWatcher(Protocol):
@@ -254,8 +260,8 @@ class OutsideWatcher(Protocol):
         ...
 
 
-#: The recording that this context has opened itself.
-_own_watcher: ContextVar[OutsideWatcher | None] = ContextVar("tinote_watcher", default=None)
+#: The recording that this context has opened itself: it is not among those that watch from outside.
+own_watcher: ContextVar[OutsideWatcher | None] = ContextVar("tinote_watcher", default=None)
 
 
 #: How far apart the seeds of sessions with neighbouring `random_seed` begin.
@@ -424,17 +430,6 @@ def recording_as(other: Recorder | None) -> Iterator[None]:
     recorder.set(outer)
 
 
-def own_watcher() -> OutsideWatcher | None:
-    """The recording that watches for this context."""
-    return _own_watcher.get()
-
-
-def watch(watcher: OutsideWatcher) -> None:
-    """From now on, tell `watcher` what other contexts write."""
-    session.watchers.append(watcher)
-    _own_watcher.set(watcher)
-
-
 @contextmanager
 def watching(watcher: OutsideWatcher) -> Iterator[None]:
     """A block in which `watcher` observes all contexts, this one included."""
@@ -450,7 +445,7 @@ def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
     """The end of what `watch` began; `before` watched for this context."""
     if watcher in session.watchers:
         session.watchers.remove(watcher)
-    _own_watcher.set(before)
+    own_watcher.set(before)
 
 
 def may_replay(memories: Iterable[Memory], *knowing: OutsideWatcher) -> bool:
@@ -466,18 +461,18 @@ def independent_recordings() -> Iterator[None]:
     """A block that the recorder of this context does not see; to it, recordings of the block are those of another
     context.
     """
-    watching = _own_watcher.get()
+    watching = own_watcher.get()
     with recording_as(None):
         try:
-            _own_watcher.set(None)
+            own_watcher.set(None)
             yield
         finally:
-            _own_watcher.set(watching)
+            own_watcher.set(watching)
 
 
 def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
     """Tell the recordings of other contexts that a kernel is about to be launched."""
-    own, open_recorder = _own_watcher.get(), recorder.get()
+    own, open_recorder = own_watcher.get(), recorder.get()
     if open_recorder is not None:
         open_recorder.announced = instance, values  # of two that tell each other at the same time, one sees this
     try:
@@ -540,7 +535,7 @@ def note_shared(buffer: Buffer) -> None:
 
 
 def _tell_watchers(buffer: Buffer, position: Any) -> None:
-    own = _own_watcher.get()
+    own = own_watcher.get()
     for watcher in tuple(session.watchers):
         if watcher is not own:
             watcher.overwriting_outside(buffer, region_at(buffer, position))

@@ -30,8 +30,8 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.owners import interrupted
-from tinote.lang.session.state import DifferentiationBlock, independent_recordings, recorder
-from tinote.source import caller
+from tinote.lang.session.state import begin_block, end_block, independent_recordings, recorder
+from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
 
@@ -135,7 +135,8 @@ class FwdMode:
         if self._mode.interrupts:
             self._apart.enter_context(independent_recordings())
         outer = recorder.get()
-        self._block = DifferentiationBlock((frame.f_code.co_filename, frame.f_lineno))
+        self.opened = Span(frame.f_code.co_filename, frame.f_lineno)
+        self._around = begin_block(self)
         try:
             if takes_forward_blocks(outer):
                 self._enter_inside(outer)
@@ -144,7 +145,7 @@ class FwdMode:
         except BaseException:
             if self._inner is not None:
                 self._inner.end()
-            self._block.end(failed=True)
+            end_block(self, self._around, failed=True)
             self._apart.close()
             raise
         return self
@@ -174,13 +175,13 @@ class FwdMode:
         if self._inner is not None:
             inner, self._inner = self._inner, None
             try:
-                self._block.end(failed=error is not None)
+                end_block(self, self._around, failed=error is not None)
                 inner.leave(completed=error is None)
             finally:
                 inner.end()
             return
         try:
-            self._block.end(failed=error is not None)
+            end_block(self, self._around, failed=error is not None)
             if self._leads and error is None:
                 losses, _, _ = self._given
                 own = self._several

@@ -26,7 +26,7 @@ from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.data.traced import Computed, Traced
 from tinote.lang.index_regions import IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
-from tinote.lang.kernels.arguments import Arguments, ExternalArray
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, RecordingNeeds
 from tinote.lang.kernels.kernel import Instance
 from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory, MemoryCopies
@@ -44,7 +44,8 @@ class RecordedLaunch(RecordedOperation):
     """
 
     __slots__ = (
-        "after", "arguments", "before", "copies", "flow", "input_copies", "instance", "old_values", "regions", "values"
+        "after", "arguments", "before", "copies", "flow", "input_copies", "instance", "needs", "old_values", "regions",
+        "values",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +53,7 @@ class RecordedLaunch(RecordedOperation):
         instance: Instance,
         values: tuple[Any, ...],
         arguments: Arguments,
+        needs: RecordingNeeds,
         regions: AccessRegions,
         before: int,
         after: int,
@@ -61,6 +63,7 @@ class RecordedLaunch(RecordedOperation):
         self.instance = instance
         self.values = values
         self.arguments = arguments
+        self.needs = needs
         self.regions = regions
         self.before = before
         self.after = after
@@ -73,7 +76,15 @@ class RecordedLaunch(RecordedOperation):
         """The same launch with another gradient: with temporary adjoints or without."""
         regions = arguments.own_regions(self.values)
         made = RecordedLaunch(
-            self.instance, self.values, arguments, regions, self.before, self.after, self.old_values, self.flow
+            self.instance,
+            self.values,
+            arguments,
+            arguments.needs,
+            regions,
+            self.before,
+            self.after,
+            self.old_values,
+            self.flow,
         )
         made.copies, made.input_copies = self.copies, self.input_copies
         return made
@@ -134,9 +145,9 @@ class RecordedLaunch(RecordedOperation):
         """The arguments of the gradient: it reads the copies of external arrays, and may write to them. The
         arrays are followed by the old values that it reads and by memory for copies that it makes.
         """
-        facts = self.arguments.gradient_facts
-        if not (self.copies or self.old_values or facts.copied):
+        if not (self.copies or self.old_values or self.needs.copies):
             return self.values
+        facts = self.arguments.gradient_facts
         further = [] if self.old_values is None else [*self.old_values.saved]
         bound = dict(self.arguments.arrays)
         further += [_memory_like(bound[buffer]) for buffer in facts.copied]

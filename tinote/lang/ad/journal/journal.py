@@ -60,6 +60,7 @@ from tinote.lang.session.owners import (
     close_recording,
     needs_no_claims,
     open_recording,
+    open_recordings,
     own_gradients,
     refuse_same_values,
     use,
@@ -75,7 +76,6 @@ from tinote.lang.session.state import (
     own_watcher,
     recorder,
     session,
-    watch,
 )
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import present_owner
@@ -107,8 +107,8 @@ class Journal(Recorder):
     #: the same for memory used by events only
     _met: dict[Buffer, bool]
     _looked_at = 0  # the number of events that are counted there
-    #: fields whose numbers Python has read
-    _read: set[Buffer]
+    #: all memory that Python has seen, and whether as traced numbers
+    looked_at: dict[Buffer, bool]
     _has_initialising_writes = False  # whether there are writes to fields that nothing has used
     _may_lose = False  # whether a launch was refused, or a value may be written where its gradient is lost
     _pending: RecordedLaunch | None = None
@@ -119,7 +119,7 @@ class Journal(Recorder):
     #: its temporary duals, if there are any
     tangents: dict[Buffer, Buffer] | None = None
     #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
-    _usual: Request | None = GRADIENT
+    _usual: Request | None
     #: launches without arrays that have temporary gradients, and the size of active memory then
     _known_with_temporaries: dict[tuple[Instance, Request], tuple[int, Arguments]]
     #: the previous recorder and watchers, while it records
@@ -143,6 +143,8 @@ class Journal(Recorder):
     duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
     #: the contents of gradients and duals before the first inner block wrote its own
     shadows_before: ShadowsBefore | None = None
+    #: whether there are blocks with a custom VJP among its events
+    _has_custom = False
     #: whether everything needed to repeat it is recorded
     runs_again = False
     #: the launched kernels, and the numbers that Python passed to them or wrote to fields, where recorded
@@ -162,6 +164,8 @@ class Journal(Recorder):
         trace: Trace | None = None,
         shares: bool = False,
     ) -> None:
+        self._usual = GRADIENT
+        self.from_python = None
         if shares:
             self.share_work()
         self.events: list[Event] = []
@@ -177,8 +181,7 @@ class Journal(Recorder):
         self.saved = SavedValues(self._observers, saves, keep, has_tangents, fit)
         self._uses: dict[Buffer, bool] = {}
         self._met: dict[Buffer, bool] = {}
-        self._read: set[Buffer] = set()
-        self.looked_at: set[Buffer] = set()  # all memory that Python has seen
+        self.looked_at: dict[Buffer, bool] = {}
         if has_tangents:
             self.tangents = self.saved.temporary_tangents = {}
             self._usual = None
@@ -212,7 +215,7 @@ class Journal(Recorder):
         """Become the recorder of this context, and watch writes of other contexts."""
         if self._observers and (listener := active_listener()) is not None:
             listener.taking("a tape that checks, or that does steps again")
-        outer, watching = recorder.get(), own_watcher()
+        outer, watching = recorder.get(), own_watcher.get()
         if outer is None and watching is not None:  # an interrupt prevented its end
             end_watch(watching, None)
             watching = None
@@ -222,7 +225,8 @@ class Journal(Recorder):
             if self.reference is None:  # not opened yet
                 open_recording(self)
             recorder.set(self)
-            watch(self)
+            session.watchers.append(self)
+            own_watcher.set(self)
         except BaseException:  # an interrupt
             self.stop()
             raise
@@ -631,7 +635,7 @@ class Journal(Recorder):
 
     def custom(self, custom: Custom) -> None:
         """A block with a custom VJP has completed."""
-        self._may_lose = True
+        self._may_lose = self._has_custom = True
         for one in self._observers:
             one.custom(custom)
         self.note_active(custom)
@@ -699,7 +703,7 @@ class Journal(Recorder):
             if self.begins_duals:
                 self.begin_duals([b.tangent for b in (buffer, source) if b is not None and b.tangent is not None])
             write_tangents(buffer, position, value, source, self.tangents)
-        if not (records or self.keep or self.runs_again or self._observers or buffer in self._read):
+        if not (records or self.keep or self.runs_again or self._observers or self.looked_at.get(buffer)):
             return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
         write = Write(buffer, position, source, traced, span, initialises=not records)
@@ -708,7 +712,7 @@ class Journal(Recorder):
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
             one.writing(write, exempt=exempt)
-        if records or self.keep or self.runs_again or buffer in self._read:
+        if records or self.keep or self.runs_again or self.looked_at.get(buffer):
             self.events.append(write)
             self._has_initialising_writes = self._has_initialising_writes or write.initialises
             if write.is_whole and records:
@@ -746,7 +750,7 @@ class Journal(Recorder):
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
-        self.looked_at.add(buffer)
+        self.looked_at.setdefault(buffer, False)
         self._met.setdefault(buffer, False)
         if buffer in self.duals_apart:
             self._refuse_dual(buffer, "taken as an array", "read its elements, or copy it into a field in a kernel")
@@ -762,12 +766,12 @@ class Journal(Recorder):
         )
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self.looked_at.add(buffer)
+        self.looked_at.setdefault(buffer, False)
         self._met.setdefault(buffer, False)
         if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return value
         self.use_shadow(buffer)
-        self._read.add(buffer)
+        self.looked_at[buffer] = True
         if not buffer.element:
             return self.number_at(buffer, position, value)
         positions = [(*position, *component) for component in np.ndindex(buffer.element)]
@@ -894,12 +898,17 @@ class Journal(Recorder):
         touched = arguments_of(*self.under_way).accesses
         return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
 
-    def begin_loss(self, loss: Field) -> None:
-        """Set the loss to its initial value, zero. Raises `DifferentiationError` where others use it."""
+    def begin_loss(self, loss: Field, clear: Callable[[], None] | None = None) -> None:
+        """Open the recording, `clear` what it begins with, and set the loss to its initial value, zero. Raises
+        `DifferentiationError` where others use it.
+        """
         self._met[loss.buffer] = True
         try:
             open_recording(self)
-            refuse_same_values(self)
+            if clear is not None:
+                clear()
+            if len(open_recordings) > 1:
+                refuse_same_values(self)
             loss.fill(0)
         except BaseException:
             close_recording(self, failed=True)
@@ -963,9 +972,10 @@ class Journal(Recorder):
         """Claim the gradients that `reverse` will use for the present owner. `clear`: those of another owner start at
         zero.
         """
-        refuse_same_values(self)
+        if len(open_recordings) > 1 or self.met is not None:
+            refuse_same_values(self)
         use(self)
-        if not needs_no_claims():
+        if not needs_no_claims(self.owner):
             shadows = self.shadows
             claim(shadows, clear=clear)
             self._begin_duals_of(shadows)
@@ -974,10 +984,11 @@ class Journal(Recorder):
         """Run the gradients of all recorded events."""
         if self.events:
             sweep = self.sweep()
-            if not self.is_differentiated:
+            if self._has_custom and not self.is_differentiated:
                 sweep.lasting = LastingWrites(self.events)
             sweep.run()
-        refuse_same_values(self)
+        if len(open_recordings) > 1 or self.met is not None:
+            refuse_same_values(self)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""

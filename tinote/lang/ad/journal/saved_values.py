@@ -92,7 +92,7 @@ class SavedValues:
         self.between_launches = between_launches
         self.again = again
         self.keeps_arrays = again
-        self._array_copies: dict[tuple[int, int], Memory] = {}
+        self._array_copies: dict[tuple[int, int], Memory] | None = None  # once there are some
         self.log = UndoLog()
         self.copied: list[tuple[int, Buffer, int]] = []
         self.is_complete = True
@@ -103,14 +103,15 @@ class SavedValues:
         self.duals_apart = _NO_TANGENTS
         self._fit = fit
         # Whether every write is analysed, not only overwrites of needed values.
-        self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
+        looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
+        self._looks_at_all = looks_at_all
         # Whether the overwritten elements of an earlier recording may be used: where there are none, and where there
         # are some; observers are then not notified of these, and they hold for values only.
-        self._follows = between_launches and not self._looks_at_all
+        self._follows = between_launches and not looks_at_all
         self._traces = not (tangents or observers)
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
-        self._releases: list[Callable[[], None]] = []  # of data that custom blocks and captured steps hold
+        self._releases: tuple[Callable[[], None], ...] = ()  # of data that custom blocks and captured steps hold
         self._overwritten: Overwritten = ()  # by the launch under way, of needed elements, if unknown
         self._known = False  # whether the needed elements that the launch under way overwrites are known
 
@@ -130,16 +131,14 @@ class SavedValues:
         flow: NumberFlow | None,
     ) -> RecordedLaunch:
         """A kernel is about to be launched. `saves_by`: its mode if it has to save old values."""
-        log, facts, saving = self.log, arguments.gradient_facts, None
-        if facts.old_values or (facts.in_order and runs_at_once(instance.specialisation.config)):
+        log, needs, saving = self.log, arguments.needs, None
+        if needs.old_values or (needs.in_order and runs_at_once(instance.specialisation.config)):
             saving = self._saving(instance, values, arguments, saves_by)
             if saving is None:
                 return self.launching(instance, values, arguments.unshared, saves_by.unshared, flow)
         # Where nothing is needed, writes do not matter.
-        watches = (
-            (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
-        )
-        regions = (arguments.fixed_regions or arguments.regions(values)) if watches else NOTHING
+        watches = (self.between_launches and needs.reads) or self._looks_at_all or needs.reads_before or log.is_watching
+        regions = (needs.regions or arguments.regions(values)) if watches else NOTHING
         before = after = len(log.entries)
         self._known = regions is NOTHING
         if not self._known:
@@ -152,11 +151,11 @@ class SavedValues:
                 if overwritten:
                     self._keep_known(regions, overwritten)
             after = len(log.entries)
-        launch = RecordedLaunch(instance, values, arguments, regions, before, after, saving, flow)
-        if arguments.external_arrays:
+        launch = RecordedLaunch(instance, values, arguments, needs, regions, before, after, saving, flow)
+        if needs.external_arrays:
             self._keep_arrays(launch)
-        if arguments.shadows_as_values:
-            self._keep_shadows(launch, facts.live_in_before)
+        if needs.shadows_as_values:
+            self._keep_shadows(launch, arguments.gradient_facts.live_in_before)
         return launch
 
     def _keep_shadows(self, launch: RecordedLaunch, needed: Collection[Buffer]) -> None:
@@ -212,9 +211,10 @@ class SavedValues:
         """That launch has completed."""
         self.count += 1
         if self.between_launches:
-            if launch.arguments.external_arrays:
+            needs = launch.needs
+            if needs.external_arrays:
                 self._keep_arrays_left(launch)
-            if launch.arguments.shadows_as_values:
+            if needs.shadows_as_values:
                 self._keep_shadows(launch, launch.arguments.gradient_facts.live_in)
             if not self._known:
                 self.log.need(launch.regions.live_in)
@@ -258,7 +258,7 @@ class SavedValues:
     def ran(self, event: CapturedStep) -> None:
         """That step has run."""
         self.count += 1
-        self._releases.append(event.release)
+        self._releases += (event.release,)
         regions = event.regions.regions
         if regions is None:
             self.log.need(event.live_in)
@@ -280,7 +280,7 @@ class SavedValues:
         self.count += 1
         custom.after = len(self.log.entries)
         if custom.release is not None:
-            self._releases.append(custom.release)
+            self._releases += (custom.release,)
         if not self.between_launches:
             return []
         kept = self._need_now(custom)
@@ -369,6 +369,8 @@ class SavedValues:
     def _keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
         """Save the present contents of an external array: once, while they are unchanged."""
         place = buffer.first, buffer.last
+        if self._array_copies is None:
+            self._array_copies = {}
         memory, known = buffer.bound.memory, self._array_copies.get(place)
         if known is not None and _holds_the_same(known, memory):
             copies[buffer] = known
@@ -396,9 +398,10 @@ class SavedValues:
 
     def let_go(self) -> None:
         """Free the saved values: there will be no further reverse sweep."""
-        if self._has_copies or self._releases or self.log.entries:
+        log = self.log
+        if self._has_copies or self._releases or log.entries:
             self.is_complete = False
-        self.log.forget()
+        log.forget()
         for release in self._releases:
             release()
 

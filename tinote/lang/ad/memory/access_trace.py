@@ -82,6 +82,11 @@ class AccessTrace:
         self._part()
         self.has_ended = True
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it has parted from every earlier one."""
+        return self._own is not None
+
     def remember(self) -> None:
         """The recording is over."""
         own = self._own

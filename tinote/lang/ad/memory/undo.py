@@ -287,15 +287,19 @@ class UndoLog:
 
     def forget(self) -> None:
         """Let go of what was kept. Other threads that are about to overwrite something find that nothing is needed."""
+        if not (self._needed or self._wanted or self._followed or self.entries or self._trace.is_own):
+            return
         self._trace.remember()
         with self._lock:
-            self._copies = None
-            self.entries.clear()
-            self._views.clear()
-            self._followed.clear()
+            if self.entries:
+                self._copies = None
+                self.entries.clear()
+                self._views.clear()
             self._counted = 0
+            self._followed.clear()
             self._needed.clear()
-            self._wanted.clear()
+            if self._wanted:
+                self._wanted.clear()
 
 
 class Rewind:
