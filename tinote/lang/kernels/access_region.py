@@ -62,8 +62,8 @@ def of_several(live_in: BufferRegions, written: BufferRegions) -> AccessRegions:
 
 def united(a: AccessRegions, b: AccessRegions) -> AccessRegions:
     """What either reads, of one launch: both write the same."""
-    before, after = (tuple(dict.fromkeys((*x, *y))) for x, y in zip(a[:2], b[:2], strict=True))
-    return _numbered([before, after, a.written])
+    before = tuple(dict.fromkeys((*a.live_in_before, *b.live_in_before)))
+    return _numbered([before, tuple(dict.fromkeys((*a.live_in, *b.live_in))), a.written])
 
 
 class _ParametricRegion(NamedTuple):

@@ -138,9 +138,7 @@ class Arguments:
 
     def look_up(self) -> None:
         """Find out all that a recording asks, so that `with_values` hands it on. Raises `DifferentiationError`."""
-        asked = self.accesses, self.needs, self.gradients, self.writes_shadows
-        assert asked
-        _ = self.broken_paths, self.stores_to_none
+        _ = self.accesses, self.needs, self.gradients, self.writes_shadows, self.broken_paths, self.stores_to_none
 
     @cached_property
     def unshared(self) -> Arguments:
