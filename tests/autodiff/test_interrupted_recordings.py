@@ -213,4 +213,4 @@ def test_nothing_records_after_an_interrupt(name: str) -> None:
     assert len(lines_of(run)) < 1.1 * len(lines), "what interrupts have left makes the program longer"
     # What an interrupt has kept from ending is not notified of what others do from the next recording on.
     every["tape"]()
-    assert state.watchers == [] and own_watcher() is None
+    assert state.watchers == [] and own_watcher.get() is None
