@@ -180,19 +180,13 @@ class Nested(Trial):
         return self.result(mode).dual[None]
 
 
-class TwiceNested(Nested):
-    """One program with a derivative in a derivative: its kernels are those of `Nested`, and many."""
-
-    LEVELS = (0,)
-
-
 TWO = ("reverse", "forward", "tape", "block", "hessian")
 THREE = tuple([f"{inner} in {middle}" for inner in TWO for middle in TWO])
 
 
 def check(seed: int, *, temporary: bool, modes: tuple[str, ...] = TWO) -> str:
     """Differentiate one program. Gives "right", "no derivative" or "refused"; what is wrong fails."""
-    trial = (TwiceNested if modes[0] in THREE else Nested)(seed, temporary=temporary)
+    trial = Nested(seed, temporary=temporary)
     smooth = refused = 0
     for mode in modes:
         shown = f"seed {seed}, {mode} inside\n{trial.text}\n{trial.calls}"
