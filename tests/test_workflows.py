@@ -13,7 +13,7 @@ import yaml
 PROJECT = Path(__file__).parents[1]
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = {
-    *("checkout", "configure-pages", "deploy-pages", "download-artifact"),
+    *("cache", "checkout", "configure-pages", "deploy-pages", "download-artifact"),
     *("setup-python", "upload-artifact", "upload-pages-artifact"),
 }
 
