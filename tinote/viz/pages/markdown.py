@@ -1,12 +1,14 @@
-"""Markdown as HTML that works offline: formulas are MathML, which browsers render without a library."""
+"""Markdown as HTML that works offline: formulas are MathML Core, which browsers render without a library."""
 
 from __future__ import annotations
 
 import html
 from typing import Any
 
-from latex2mathml.converter import convert
+from math_core import LatexError, LatexToMathML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+_converter = LatexToMathML()
 
 
 class FormulaRenderer(IPythonRenderer):
@@ -31,6 +33,6 @@ def rendered(source: str, **options: Any) -> str:
 def formula(tex: str, display: str, written: str) -> str:
     """A formula in LaTeX as MathML, `display` "inline" or "block"; as it was `written` where that cannot be had."""
     try:
-        return convert(tex, display=display)
-    except Exception:  # Whatever the converter stumbles over.
+        return _converter.convert_with_local_state(tex, displaystyle=display == "block")
+    except LatexError:
         return f"<code>{html.escape(written)}</code>"

@@ -40,6 +40,7 @@
 
   const MARGIN = 4;
   const LARGEST_GAP = 12;
+  const MOST_ENLARGED = 2; // Times that a view is smaller than it was made.
   const STRIP = { height: 20, font: 12 };
   const LIVE = ".tinote-view, .tinote-gui"; // Views that the kernel sends frames to.
   const CODE = ".tinote-explorer, .tinote-rules"; // Until somebody uses them, their first picture stays.
@@ -234,6 +235,7 @@
       return made > shown.width && shown.width ? made / shown.width : 1;
     });
     const scale = isCode ? 2 : Math.max(1, ...narrow);
+    if (scale > MOST_ENLARGED) return null; // Of a column of letters nobody wants a picture.
     if ([...root.querySelectorAll(LIVE)].some(empty)) return null;
     const whole = root.getBoundingClientRect();
     if (!whole.width || !whole.height) return null;
