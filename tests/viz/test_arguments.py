@@ -118,9 +118,7 @@ def seen(view: Any) -> tuple[Any, ...]:
     return state, message, buffers, picture_of(view).tolist()
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, (_, _, others) in OTHERS.items() for name in others]
-)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, (_, _, others) in OTHERS.items() for name in others])
 def test_what_is_changed_later_looks_as_if_made_so(kind: str, name: str) -> None:
     cls, given, others = OTHERS[kind]
     view, wanted = made(cls, given), made(cls, {**given, name: others[name]})

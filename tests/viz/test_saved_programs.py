@@ -219,7 +219,11 @@ def test_a_view_that_is_made_while_another_plays_is_kept_when_that_ends(how: str
 
 
 def test_a_view_says_why_it_is_kept_as_a_picture() -> None:
-    for step, reason in ((prints, "`print`"), (draws, "gives something else at each call"), (lambda: advance(0.01), "")):
+    for step, reason in (
+        (prints, "`print`"),
+        (draws, "gives something else at each call"),
+        (lambda: advance(0.01), ""),
+    ):
         view = ti.viz.Particles(x, step)
         view.keep_program()
         assert reason in view.program_note and bool(view.program_note) == bool(reason) != bool(view.program)

@@ -742,11 +742,11 @@ class Reader(ast.NodeVisitor):
         return _is_literal(node) or _is_number(self._value(node))
 
     def visit_Call(self, node: ast.Call) -> None:
-        drawn_from = node.func.value if isinstance(node.func, ast.Attribute) else None
-        is_drawn = drawn_from is not None and self._is_seeded(drawn_from)
+        drawn_from = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        is_drawn = any(map(self._is_seeded, drawn_from))
         if is_drawn or self._is_seeded(node):
             self._found.seeded.add(end_of(self._span(node)))
-            for part in (*([drawn_from] if is_drawn else []), *node.args, *node.keywords):
+            for part in (*(drawn_from if is_drawn else []), *node.args, *node.keywords):
                 self.visit(part)
             return
         called = self._value(node.func)
@@ -790,7 +790,9 @@ def hint_for(called: Any) -> str:
     """What to do in place of a call that cannot be replayed, if there is more to say than to leave it out."""
     if effect_of(called) is not Effect.DRAWS:
         return ""
-    return "give the generator a seed where it is made, in this function: `np.random.default_rng(1)`, or draw in a kernel"
+    return (
+        "give the generator a seed where it is made, in this function: `np.random.default_rng(1)`, or draw in a kernel"
+    )
 
 
 def _why_changes(called: Any) -> str | None:

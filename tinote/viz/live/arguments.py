@@ -140,10 +140,14 @@ def signature_of(cls: type) -> inspect.Signature:
     """How a view of this class is made."""
     types = {name: one for base in reversed(cls.__mro__) for name, one in inspect.get_annotations(base).items()}
     kinds = {True: inspect.Parameter.KEYWORD_ONLY, False: inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    return inspect.Signature([
-        inspect.Parameter(one.keyword, kinds[one.kw_only], default=one.default_argument, annotation=types.get(one.name, Any))
-        for one in arguments_of(cls)
-    ])
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                one.keyword, kinds[one.kw_only], default=one.default_argument, annotation=types.get(str(one.name), Any)
+            )
+            for one in arguments_of(cls)
+        ]
+    )
 
 
 def bound(cls: type, args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:

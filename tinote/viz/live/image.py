@@ -136,10 +136,10 @@ class Image(StagedSimulation):
     marks = derived(traitlets.Dict(), "assign contours, vectors, or their colours and widths")
     """How contours and arrows look; those that there are."""
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def prepare(self) -> None:
+        """Nothing is shown yet."""
         self._shape = (0, 0)
         self._cells: np.ndarray | None = None
-        super().__init__(*args, **given)
 
     def arranged(self, given: Namespace) -> ImageLook:
         """What the arguments are in the picture."""

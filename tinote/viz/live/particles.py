@@ -215,7 +215,8 @@ class Particles(StagedSimulation):
     reach = traitlets.Float(GRASP).tag(sync=True)
     in_space = derived(traitlets.Bool(False), "assign x")
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def prepare(self) -> None:
+        """Nothing is shown yet."""
         self._rasteriser = Rasteriser()
         self._depth = 0.0  # Of the plane in which the pointer moves in space.
         self._captured: np.ndarray | Cover | None = None
@@ -223,7 +224,6 @@ class Particles(StagedSimulation):
         self._shown_radii: np.ndarray | None = None
         self._edges = np.zeros((0, 4))
         self._count = 0
-        super().__init__(*args, **given)
 
     def arranged(self, given: Namespace) -> ParticlesLook:
         """What the arguments are in the picture."""

@@ -171,7 +171,8 @@ class Scene(StagedSimulation):
     picked = traitlets.Any()
     """What was clicked last: which particle, line or triangle it is, and where, as `Picked`; None where nothing was."""
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def prepare(self) -> None:
+        """Nothing is shown yet."""
         self._things: list[Thing] = []
         self._ambient: np.ndarray | None = None
         self._lights: list[Light] = []
@@ -187,7 +188,6 @@ class Scene(StagedSimulation):
         self._looks: dict[str, int] = {}  # The number of what each copy has said last of how it looks.
         self._dark = False
         self._page_scale = 1.0
-        super().__init__(*args, **given)
 
     def arranged(self, given: Namespace) -> SceneLook:
         """What the arguments are in the picture."""
@@ -434,7 +434,8 @@ class Scene(StagedSimulation):
         self._captured = self._content()
         if self._eye is None:
             points, aspect = self._captured.points(), self.width / self.height
-            self._eye = self._fitted = fitted(points, *self.look.angles, self.look.up, aspect)
+            azimuth, elevation = self.look.angles
+            self._eye = self._fitted = fitted(points, azimuth, elevation, self.look.up, aspect)
             self._eye_version += 1
         return self._shown()
 

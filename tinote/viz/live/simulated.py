@@ -4,14 +4,14 @@ provides. Frames, playing, pictures and films are made of that.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import traitlets
 
 from tinote.viz.draw.chart import CHART_HEIGHT, History
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.arguments import derived
+from tinote.viz.live.arguments import argument, derived
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.view import Frame, LiveView, describe_error
 from tinote.viz.pages.sources import Sources
@@ -19,6 +19,7 @@ from tinote.viz.pages.sources import Sources
 RUNS = "it says how the view runs"
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(argument,))  # For editors and type checkers.
 class SimulatedView(LiveView):
     """Base of `LiveSimulation`. A subclass captures and draws the state: `capture` runs on the worker, between steps,
     and `painted` draws what was captured last, wherever a picture is wanted.
@@ -26,6 +27,7 @@ class SimulatedView(LiveView):
 
     history: History
     color_label: str
+    steps_per_frame: int
     exception: BaseException | None
 
     PAGE_KIND: ClassVar[str]

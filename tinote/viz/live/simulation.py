@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tinote.errors import SerializationError, suggestion
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
@@ -78,7 +78,6 @@ class Look(Protocol):
         ...
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(argument,))
 class LiveSimulation(SimulatedView):
     """Base of the views of a running simulation.
 
@@ -115,8 +114,6 @@ class LiveSimulation(SimulatedView):
     steps : int
     """
 
-    look: Any
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise SerializationError(
             f"an open view ({type(self).__name__}) belongs to this notebook and cannot be sent to another process",
@@ -126,7 +123,9 @@ class LiveSimulation(SimulatedView):
 
     _all: ClassVar[weakref.WeakSet[LiveSimulation]] = weakref.WeakSet()
 
-    reset_function: Callable[[], object] | None = argument(default=None, alias="reset", check=function(), fixed=CAPTURED)
+    reset_function: Callable[[], object] | None = argument(
+        default=None, alias="reset", check=function(), fixed=CAPTURED
+    )
     steps_per_frame: int = argument(default=1, check=whole(1), renews=Renews.NOTHING, sent=True)
     size: Any = argument(default=480, check=sides)
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
@@ -138,6 +137,7 @@ class LiveSimulation(SimulatedView):
             cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **given: Any) -> None:
+        self.prepare()
         with located():
             for name, value in bound(type(self), args, given).items():
                 setattr(self, name, value)
@@ -189,6 +189,9 @@ class LiveSimulation(SimulatedView):
 
     # What a subclass provides.
 
+    def prepare(self) -> None:
+        """Begin, before there are arguments."""
+
     def quantities_given(self) -> dict[str, Callable[[], float]]:
         """What is sampled after each frame, by its name."""
         raise NotImplementedError
@@ -207,7 +210,7 @@ class LiveSimulation(SimulatedView):
     def wear(self, look: Look) -> None:
         """Look like this from the next frame on."""
         former = self.look.sent if self.is_made else {}
-        self.look = look
+        self.look: Any = look
         changed = {name: value for name, value in look.sent.items() if name not in former or former[name] != value}
         for name in changed:
             trait = self.traits()[name]
