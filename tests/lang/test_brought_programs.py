@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import textwrap
@@ -322,3 +323,28 @@ def test_an_attribute_that_might_not_be_there() -> None:
 
     with pytest.raises(ti.TaichiCompilationError, match="is made in a branch or a loop"):
         run(1.0)
+
+
+def test_dataclasses_as_tuples_and_dictionaries() -> None:
+    @dataclasses.dataclass
+    class Options:
+        a: float = 1.5
+        b: tuple = (2.0, 3.0)
+
+    options = Options()
+    x = ti.field(ti.f64, 4)
+
+    @ti.kernel
+    def run():
+        a, b = dataclasses.astuple(options)
+        named = ti.static(dataclasses.asdict(options))
+        other = dataclasses.asdict(options)
+        x[0] = a + b[1]
+        x[1] = named["a"] + other["b"][0]
+        x[2] = dataclasses.replace(options, a=7.0).a
+
+    run()
+    assert x.to_numpy().tolist() == [4.5, 3.5, 7.0, 0.0]
+    options.a = 10.0
+    run()
+    assert x.to_numpy().tolist() == [13.0, 12.0, 7.0, 0.0]

@@ -286,7 +286,7 @@ def _call_plain(e: Emitter, call: CallSite, function: types.FunctionType) -> Any
             f"`{source.name}` is inlined, and not called at compile time, because {why}", NOWHERE
         )
     else:
-        against = find_side_effect(source, arguments)
+        against = None if function.__module__ in _PURE_MODULES else find_side_effect(source, arguments)
     if undo is not None and against is None:
         undo()
         return evaluate_instead_of_inlining(e, function, source, arguments, problems)
@@ -297,6 +297,10 @@ def _call_plain(e: Emitter, call: CallSite, function: types.FunctionType) -> Any
     if raised is not None:
         raise raised
     raise Silenced
+
+
+#: Modules of Python whose functions change only what they have made themselves, also where their source does not show.
+_PURE_MODULES = ("copy", "dataclasses")
 
 
 def _descends(e: Emitter, source: FunctionSource, arguments: dict[str, Any], again: list[FunctionFrame]) -> bool:
