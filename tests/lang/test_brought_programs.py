@@ -348,3 +348,52 @@ def test_dataclasses_as_tuples_and_dictionaries() -> None:
     options.a = 10.0
     run()
     assert x.to_numpy().tolist() == [13.0, 12.0, 7.0, 0.0]
+
+
+def test_structs_that_hold_fields() -> None:
+    Particle = ti.types.struct(mass=ti.f64)
+    x, v, s = ti.field(ti.f64, 4), ti.Vector.field(2, ti.f64, 4), Particle.field(shape=4)
+    state = ti.Struct(x=x, v=v, particles=s, step=0.5, inner=ti.Struct(x=x))
+    v.fill(3.0)
+
+    @ti.kernel
+    def advance():
+        for i in state.x:
+            state.x[i] += state.step * state.v[i].sum()
+            state.particles[i].mass = i
+            state.inner.x[i] += 1.0
+
+    advance()
+    assert x.to_numpy().tolist() == [4.0] * 4
+    assert s.mass.to_numpy().tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert state.x is x
+    state.step = 1.0
+    advance()
+    assert x.to_numpy().tolist() == [11.0] * 4
+
+
+def test_loops_over_levels() -> None:
+    x = ti.field(ti.i32)
+    blocks = ti.root.dense(ti.ij, 2)
+    cells = blocks.dense(ti.ij, 3)
+    cells.place(x)
+
+    @ti.kernel
+    def count():
+        for i, j in cells:
+            x[i, j] += 1
+        for I in ti.grouped(x.parent()):
+            x[I] += 10
+        for i, j in x.snode.parent():
+            x[i, j] += 100
+
+    count()
+    assert (x.to_numpy() == 111).all()
+
+    @ti.kernel
+    def coarse():
+        for i, j in blocks:
+            x[i, j] = 0
+
+    with pytest.raises(ti.TaichiCompilationError, match="cannot loop over this level, whose cells are divided further"):
+        coarse()

@@ -480,10 +480,11 @@ def _member(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, list | tuple | np.ndarray):
         return Vector(value) if np.ndim(value) == 1 else Matrix(value)
-    if isinstance(value, bool | int | float | Matrix | Struct):
+    if isinstance(value, bool | int | float | Matrix | Struct | Field | StructField):
         return value
     raise FieldError(
-        f"member '{name}' of a struct cannot be {value!r}", hint="members are numbers, vectors, matrices and structs"
+        f"member '{name}' of a struct cannot be {value!r}",
+        hint="members are numbers, vectors, matrices, structs and fields",
     )
 
 

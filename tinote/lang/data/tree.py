@@ -249,6 +249,12 @@ class Level(Node):
     def __tinote_space__(self) -> Buffer:
         """A kernel loops over a level as over the fields placed under it."""
         leaf = next((leaf for leaf, level in self._leaves() if level.shape == self.shape), None)
+        if leaf is None and next(self._leaves(), None) is not None:
+            raise FieldError(
+                "a kernel cannot loop over this level, whose cells are divided further",
+                self.made_at,
+                hint="loop over a field below it, or over the level that it is placed in",
+            )
         if leaf is None:
             raise FieldError("no field is placed under this level", self.made_at, hint="place one: level.place(x)")
         return leaf.__tinote_buffer__()
