@@ -382,8 +382,8 @@ def test_loops_over_levels() -> None:
     def count():
         for i, j in cells:
             x[i, j] += 1
-        for I in ti.grouped(x.parent()):
-            x[I] += 10
+        for at in ti.grouped(x.parent()):
+            x[at] += 10
         for i, j in x.snode.parent():
             x[i, j] += 100
 

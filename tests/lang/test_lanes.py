@@ -648,3 +648,28 @@ def test_loops_in_lanes_are_reported_and_why_others_are_not() -> None:
         assert f"vectorised ×{lanes} (masked)" in repr(table)
         assert "u1x" in repr(escape.ir("vectorise")) and "reduce or" in repr(escape.ir("vectorise"))
     assert "it prints" in repr(shout.loops())
+
+
+def test_a_search_that_divides_by_its_index_runs_one_iteration_at_a_time() -> None:
+    """Integer remainders have no vector form, and lanes would wait for the longest search."""
+    ti.init(num_threads=1)
+
+    @ti.func
+    def is_prime(n):
+        found = True
+        for k in range(2, int(n**0.5) + 1):
+            if n % k == 0:
+                found = False
+                break
+        return found
+
+    @ti.kernel
+    def count_primes(n: ti.i32) -> ti.i32:
+        count = 0
+        for i in range(2, n):
+            if is_prime(i):
+                count += 1
+        return count
+
+    assert count_primes(1000) == 168
+    assert not any(loop.lanes for loop in count_primes.loops())
