@@ -164,11 +164,13 @@ def users_place(error: BaseException) -> Span:
 
 
 def users_call() -> Span:
-    """The expression of the user's code that has called into this package; `NOWHERE` if a library or a thread has."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "tinote":
+    """The expression of the user's code that has called into this package, perhaps through a library that calls it
+    back; nowhere where that was a thread or an event loop.
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         frame = frame.f_back
-    return span_at(frame.f_code, frame.f_lasti) if is_users(frame) else NOWHERE
+    return NOWHERE if frame is None or not is_users(frame) else span_at(frame.f_code, frame.f_lasti)
 
 
 def is_users(frame: types.FrameType) -> bool:
@@ -191,6 +193,8 @@ def _users_frames(error: BaseException) -> list[str]:
 
 #: Packages whose frames are of no interest to whoever wrote a cell: what runs it, and what this package calls.
 _HOUSE = {"tinote", "IPython", "ipykernel", "llvmlite", "numpy"} | sys.stdlib_module_names
+#: Packages through which a call of a user's may come.
+_BETWEEN = {"tinote", "numpy", "traitlets", "ipywidgets", "anywidget", "contextlib", "functools"}
 
 
 class TinoteError(Exception):

@@ -32,7 +32,7 @@ def test_positions_keep_single_precision_and_flatten_grids():
 
 @pytest.mark.parametrize("bad", [np.zeros((4, 3)), np.float64(1.0), ["ab"], np.zeros((2, 2), complex)])
 def test_other_things_are_no_positions(bad):
-    with pytest.raises(ViewError, match=r"^x "):
+    with pytest.raises(ViewError, match=r"\nx "):
         as_positions(bad)
 
 

@@ -88,10 +88,10 @@ def test_repr_is_stable_and_says_what_is_shown():
         ({"radius": 0}, "radius"),
         ({"steps_per_frame": 0}, "steps_per_frame"),
         ({"size": 2}, "size"),
-        ({"step": 3}, "step is int"),
-        ({"reset": 3}, "reset is int"),
+        ({"step": 3}, "step must be a function without arguments"),
+        ({"reset": 3}, "reset must be a function without arguments"),
         ({"color": np.array([1, 2])}, "2 colours"),
-        ({"plots": {"a": 3}}, "'a' is int"),
+        ({"plots": {"a": 3}}, "plots must be a function without arguments or a dictionary of functions"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(options, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -21,8 +22,8 @@ def test_a_short_loop_shows_nothing(capsys):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_long_loop_on_a_terminal_shows_where_it_is_and_its_quantities(capsys, monkeypatch, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    monkeypatch.setitem(progress.__globals__, "DELAY_SECONDS", 0.0)
-    monkeypatch.setitem(progress.__globals__, "INTERVAL_SECONDS", 0.0)
+    monkeypatch.setitem(inspect.unwrap(progress).__globals__, "DELAY_SECONDS", 0.0)
+    monkeypatch.setitem(inspect.unwrap(progress).__globals__, "INTERVAL_SECONDS", 0.0)
     done = []
     for item in progress(iter("abcd"), total=4, label="fit", loss=lambda: 8.0 / 2 ** len(done)):
         done.append(item)

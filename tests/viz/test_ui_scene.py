@@ -187,7 +187,7 @@ def test_the_depth_buffer_is_one_at_the_near_plane_and_zero_where_nothing_is(win
         (lambda window: window.get_scene().mesh(np.zeros((3, 3)), indices=[0, 1, 7]), "there are 3 vertices"),
         (lambda window: window.get_scene().particles(np.zeros((3, 3)), 0.1, index_offset=-1), "begins at -1"),
         (lambda window: camera(0, 0, 0).get_view_matrix(), "two points must differ"),
-        (lambda window: camera(0, np.nan, 0), "not finite"),
+        (lambda window: camera(0, np.nan, 0), "y must be a number, not nan"),
         (lambda window: camera(0, 0, 1).fov(180), "between 0 and 180"),
         (lambda window: camera(0, 0, 1).up(0, 0, 0), "must be a direction"),
         (lambda window: camera(0, 0, 1).z_near(0), "must be positive"),

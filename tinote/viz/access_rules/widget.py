@@ -19,6 +19,7 @@ from tinote.lang.ad.tape import Tape
 from tinote.source import caller
 from tinote.viz.access_rules.facts import as_text, findings
 from tinote.viz.access_rules.picture import draw_findings
+from tinote.viz.draw.arguments import checked
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.static_view import StaticView
 from tinote.viz.notebook.view import static_source
@@ -76,6 +77,7 @@ class RuleView(StaticView):
         return f"<rule view: {len(self.findings)} violation{'s' if len(self.findings) != 1 else ''}>"
 
 
+@checked
 def violations(tape: Tape) -> RuleView:
     """Show the broken rules of access that a tape found.
 

@@ -6,22 +6,43 @@ a triple of floats in [0, 1], or one of these per particle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from PIL import ImageColor
 
-from tinote.errors import TinoteError
+from tinote.errors import Note, TinoteError, users_call
+from tinote.source import Span
 
 
 class ViewError(TinoteError, ValueError):
-    """An argument that a view or a drawing call cannot show."""
+    """An argument that a view or a drawing call cannot show, at the user's call unless it is said where."""
+
+    def __init__(self, message: str, span: Span | None = None, hint: str = "", notes: Sequence[Note] = ()) -> None:
+        super().__init__(message, users_call() if span is None else span, hint, notes)
 
 
 def as_array(value: Any) -> np.ndarray:
-    """`value` as a NumPy array: `value.to_numpy()` where it has one, else `numpy.asarray`."""
+    """`value` as a NumPy array: `value.to_numpy()` where it has one, else `numpy.asarray`. Raises `ViewError` for lists
+    of unequal lengths.
+    """
     convert = getattr(value, "to_numpy", None)
-    return np.asarray(convert() if callable(convert) else value)
+    value = convert() if callable(convert) else value
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ViewError(f"a {type(value).__name__} whose elements have unequal lengths is not an array") from None
+
+
+def as_numbers(value: Any, name: str, *shape: int) -> np.ndarray:
+    """Floats, of this shape if there is one. Raises `ViewError` for anything else."""
+    array = as_array(value)
+    if array.dtype.kind not in "fiub":
+        raise ViewError(f"{name} holds {array.dtype}, not numbers")
+    if shape and array.shape != shape:
+        raise ViewError(f"{name} has shape {array.shape}, not {shape}")
+    return array.astype(float)
 
 
 def as_positions(value: Any, name: str = "x", space: bool = False) -> np.ndarray:

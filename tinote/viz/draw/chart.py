@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tinote.source import Span
+from tinote.viz.draw.arguments import shown
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pen import Pen, text_width
 
@@ -37,12 +39,23 @@ def as_series(
     if quantities is None:
         return {}
     named = {alone: quantities} if callable(quantities) else dict(quantities)
+    for name in named:
+        if not isinstance(name, str):
+            raise ViewError(f"the name of a quantity must be text, not {shown(name)}")
     if len(named) > len(COLORS):
         raise ViewError(f"{len(named)} quantities in one plot; at most {len(COLORS)} can be distinguished")
-    for name, quantity in named.items():
-        if not callable(quantity):
-            raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
     return named
+
+
+def sample(name: str, quantity: Callable[[], float]) -> float:
+    """What a quantity is now. Raises `ViewError` where it is no number."""
+    value = quantity()
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        code = getattr(quantity, "__code__", None)
+        place = Span(code.co_filename, code.co_firstlineno) if code is not None else None
+        raise ViewError(f"the quantity {name!r} gives {shown(value)}, not a number", place) from None
 
 
 class History:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.viz.draw.arrays import ViewError, as_array
+from tinote.viz.draw.arrays import ViewError, as_numbers
 
 KNOTS = 17
 
@@ -50,8 +50,8 @@ def colored(values: Any, name: str = "plasma", normalize: bool = False) -> np.nd
     """A scalar field (columns, rows) as colours, shape (columns, rows, 3), floats in [0, 1]. Values are in [0, 1]; with
     `normalize`, from the least to the greatest. Raises `ViewError` for another shape and an unknown map.
     """
-    field = as_array(values).astype(float)
-    if field.ndim != 2:
+    field = as_numbers(values, "the field")
+    if field.ndim != 2 or not field.size:
         raise ViewError(f"a scalar field over the window has shape (columns, rows), not {field.shape}")
     colors = table(name, KNOTS)
     if normalize:

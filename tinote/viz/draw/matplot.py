@@ -8,9 +8,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_array
 
 
+@checked
 def plot(field: Any, axes: Axes | None = None, **options: Any) -> Axes:
     """Draw a field or array with matplotlib.
 

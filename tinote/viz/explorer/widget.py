@@ -26,6 +26,8 @@ from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_grad
 from tinote.errors import TinoteError
 from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
+from tinote.viz.draw.arguments import checked, shown
+from tinote.viz.draw.arrays import ViewError
 from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
@@ -444,6 +446,7 @@ the gradient.
 
 
 @also_called(deprecated=True, beside="compare_with")
+@checked
 def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, state: str | None = None) -> Explorer:
     """Show each stage of a kernel's compilation, from Python to machine code.
 
@@ -521,7 +524,7 @@ def _specialisation(kernel: Any) -> Specialisation:
         return kernel
     kernel = getattr(kernel, "kernel", kernel)  # A method, bound to its object.
     if not getattr(kernel, "__tinote_kernel__", False):
-        raise TinoteError(f"only a kernel can be explored, not {kernel!r}", hint="mark the function with @ti.kernel")
+        raise ViewError(f"only a kernel can be explored, not {shown(kernel)}", hint="mark the function with @ti.kernel")
     compiled = kernel.specialisations()
     if compiled:
         return compiled[-1]

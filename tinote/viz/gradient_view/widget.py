@@ -18,6 +18,7 @@ from tinote.lang.ad.sweep_report import SweepReport, sweep_report
 from tinote.lang.ad.tape import Tape
 from tinote.lang.data.fields import Field
 from tinote.source import caller
+from tinote.viz.draw.arguments import checked
 from tinote.viz.gradient_view.charts import as_text, facts
 from tinote.viz.gradient_view.picture import draw_gradients
 from tinote.viz.notebook.static_view import StaticView
@@ -83,6 +84,7 @@ class GradientView(StaticView):
         return f"<gradients of {count:,} launch{'' if count == 1 else 'es'}>"
 
 
+@checked
 def gradients(
     tape: Tape,
     *,

@@ -8,7 +8,9 @@ An argument is a trait: widgets can be linked to it, and functions observe it.
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace as Namespace
@@ -17,8 +19,8 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from tinote.errors import suggestion
 from tinote.source import caller
+from tinote.viz.draw.arguments import kind_of, shown, takes, unknown_argument
 from tinote.viz.draw.arrays import ViewError
 
 Check = Callable[[str, Any], Any]
@@ -63,7 +65,7 @@ class Argument(traitlets.TraitType[Any, Any]):
             raise ViewError(f"{self.keyword} of a view cannot be changed: {self.fixed}", hint="make another view")
 
     def validate(self, _view: Any, value: Any) -> Any:
-        return value if self.check is None else self.check(self.keyword, value)
+        return (self.check or annotated(type(_view), str(self.name)))(self.keyword, value)
 
     def set(self, obj: Any, value: Any) -> None:
         """Change the view, or leave it as it was and raise `ViewError`."""
@@ -155,7 +157,7 @@ def bound(cls: type, args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[st
     declared = {one.keyword: one for one in arguments_of(cls)}
     for name in given:
         if name not in declared:
-            raise ViewError(f"{cls.__name__} has no argument {name!r}{suggestion(name, declared)}")
+            raise unknown_argument(f"{cls.__name__}()", name, list(declared))
     try:
         call = cls.__signature__.bind(*args, **given)  # type: ignore[attr-defined]
     except TypeError as error:
@@ -164,20 +166,28 @@ def bound(cls: type, args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[st
     return {str(declared[name].name): value for name, value in call.arguments.items()}
 
 
+@functools.cache
+def annotated(cls: type, name: str) -> Check:
+    """The check that the annotation of an argument asks for."""
+    owner = next(base for base in cls.__mro__ if name in vars(base))
+    kind = kind_of(inspect.get_annotations(owner).get(name, Any), vars(sys.modules[owner.__module__]))
+    return lambda keyword, value: value if kind is None else kind.taken(keyword, value)
+
+
 # ---- which values are accepted
 
 
 def text(name: str, value: Any) -> str:
     """Text."""
     if not isinstance(value, str):
-        raise ViewError(f"{name} must be text, not {value!r}")
+        raise ViewError(f"{name} must be text, not {shown(value)}")
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """Whether something is so."""
     if not isinstance(value, bool | int | np.bool_):
-        raise ViewError(f"{name} must be True or False, not {value!r}")
+        raise ViewError(f"{name} must be True or False, not {shown(value)}")
     return bool(value)
 
 
@@ -185,8 +195,8 @@ def one_of(*choices: str) -> Check:
     """One of these words."""
 
     def check(name: str, value: Any) -> str:
-        if value not in choices:
-            raise ViewError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
+        if not isinstance(value, str) or value not in choices:
+            raise ViewError(f"{name} must be {' or '.join(map(repr, choices))}, not {shown(value)}")
         return value
 
     return check
@@ -197,7 +207,7 @@ def whole(least: int) -> Check:
 
     def check(name: str, value: Any) -> int:
         if not isinstance(value, int | np.integer):
-            raise ViewError(f"{name} must be a whole number, not {value!r}")
+            raise ViewError(f"{name} must be a whole number, not {shown(value)}")
         if value < least:
             raise ViewError(f"{name} must be at least {least}, not {value}")
         return int(value)
@@ -210,7 +220,7 @@ def number(is_right: Callable[[float], Any], wanted: str) -> Check:
 
     def check(name: str, value: Any) -> float:
         if not isinstance(value, int | float | np.number) or not is_right(float(value)):
-            raise ViewError(f"{name} must be {wanted}, not {value}")
+            raise ViewError(f"{name} must be {wanted}, not {shown(value)}")
         return float(value)
 
     return check
@@ -229,8 +239,8 @@ def function(without: str = "without arguments") -> Check:
     """None, or a function of that kind."""
 
     def check(name: str, value: Any) -> Any:
-        if value is not None and not callable(value):
-            raise ViewError(f"{name} is {type(value).__name__}, not a function {without}")
+        if value is not None and not (callable(value) and takes(value, 1 if without.startswith("of") else 0)):
+            raise ViewError(f"{name} must be a function {without}, not {shown(value)}")
         return value
 
     return check
@@ -241,7 +251,7 @@ def sides(name: str, value: Any) -> tuple[int, int]:
     try:
         width, height = (int(value), int(value)) if np.ndim(value) == 0 else map(int, value)
     except (TypeError, ValueError):
-        raise ViewError(f"{name} must be a number of pixels, or (width, height), not {value!r}") from None
+        raise ViewError(f"{name} must be a number of pixels, or (width, height), not {shown(value)}") from None
     if min(width, height) < SMALLEST_SIDE:
         raise ViewError(f"{name} {value} is too small: it must be at least {SMALLEST_SIDE} pixels")
     return width, height

@@ -11,6 +11,7 @@ import numpy as np
 from tinote.lang.capture.automatic import AutomaticCapture
 from tinote.runtime.readback import Looks, Readback
 from tinote.runtime.resident import ResidentMemory
+from tinote.viz.draw.chart import sample
 from tinote.viz.live.pointer import Pointer, PointerQueue
 from tinote.viz.live.recording import FrameRecorder
 from tinote.viz.live.simulated import SimulatedView
@@ -186,7 +187,7 @@ class FrameMaker:
         if self.quantities:
             latest = self.view.history.latest
             if latest is None or latest[0] != self.steps:
-                self.view.history.append(self.steps, [float(quantity()) for quantity in self.quantities.values()])
+                self.view.history.append(self.steps, [sample(*named) for named in self.quantities.items()])
         self.last_frame = Frame({**frame.message, "step": self.steps}, frame.buffers)
         whole, self.is_ahead = whole or self.is_ahead, False
         return self.with_kept(self.last_frame, whole=whole)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.viz.draw.arguments import takes
 from tinote.viz.draw.arrays import ViewError, as_array, as_colors, is_color_list
 
 NO_EDGE = -1
@@ -13,8 +14,14 @@ NO_EDGE = -1
 
 
 def current(value: Any) -> Any:
-    """What a function without arguments returns now; anything else is itself."""
-    return value() if callable(value) and not hasattr(value, "to_numpy") else value
+    """What a function without arguments returns now; anything else is itself. Raises `ViewError` for a function with
+    arguments.
+    """
+    if not callable(value) or hasattr(value, "to_numpy"):
+        return value
+    if not takes(value, 0):
+        raise ViewError("a function that gives what is shown must be one without arguments")
+    return value()
 
 
 def is_single(value: Any) -> bool:

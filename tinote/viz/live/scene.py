@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import traitlets
 
+from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, function, one_of, sides, text
@@ -208,6 +209,7 @@ class Scene(StagedSimulation):
 
     # What is seen.
 
+    @checked
     def particles(self, centers: Any, radius: Any, color: Any = GREY, per_vertex_color: Any = None) -> Scene:
         """Add spheres to the scene.
 
@@ -234,6 +236,7 @@ class Scene(StagedSimulation):
         """
         return self._add(Thing(as_spheres, {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}))
 
+    @checked
     def lines(
         self, vertices: Any, width: float = 1.5, indices: Any = None, color: Any = GREY, per_vertex_color: Any = None
     ) -> Scene:
@@ -265,6 +268,7 @@ class Scene(StagedSimulation):
         given = {"vertices": vertices, "width": width, "indices": indices}
         return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}))
 
+    @checked
     def mesh(
         self,
         vertices: Any,
@@ -308,6 +312,7 @@ class Scene(StagedSimulation):
         """
         return self.mesh_instance(vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe)
 
+    @checked
     def mesh_instance(
         self,
         vertices: Any,
@@ -342,6 +347,7 @@ class Scene(StagedSimulation):
         given |= {"two_sided": two_sided, "transforms": transforms, **_colors(color, per_vertex_color)}
         return self._add(Thing(as_mesh, given, show_wireframe))
 
+    @checked
     def ambient_light(self, color: Any) -> Scene:
         """Light the scene from everywhere; the last one counts. A scene without any light gets some.
 
@@ -358,6 +364,7 @@ class Scene(StagedSimulation):
         self._ambient = as_colors(color) / 255.0
         return self._changed()
 
+    @checked
     def point_light(self, pos: Sequence[float], color: Any) -> Scene:
         """Add a light, which does not fade with the distance; several add up.
 
@@ -376,6 +383,7 @@ class Scene(StagedSimulation):
         self._lights.append(Light(_vector(pos, "pos"), _parts(as_colors(color) / 255.0)))
         return self._changed()
 
+    @checked
     def camera(self, position: Sequence[float], lookat: Sequence[float] = (0.0, 0.0, 0.0), fov: float = 45.0) -> Scene:
         """Put the camera somewhere.
 

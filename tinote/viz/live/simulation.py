@@ -19,6 +19,7 @@ from tinote.errors import SerializationError, suggestion
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
+from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
@@ -307,6 +308,7 @@ class LiveSimulation(SimulatedView):
         if self.credits.connected:
             self.playback.request(self.frames.renewed)
 
+    @checked
     def change(self, action: Callable[[], object]) -> None:
         """Call a function between two steps, and paint the result; where no page shows the view, it is called now.
 
@@ -329,6 +331,7 @@ class LiveSimulation(SimulatedView):
         """The state and the plot below it, on white or the view's background, as a PNG file."""
         return self._drawn().png()
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write the view as one HTML page that runs, without Python, server or network.
 
@@ -387,6 +390,7 @@ class LiveSimulation(SimulatedView):
         """What the view calls, for a page that calls it."""
         return self._functions._replace(quantities=dict(self.frames.quantities), pointed=self.pointed())
 
+    @checked
     def snapshot(self, path: str | Path) -> None:
         """Write the present picture to a file.
 
@@ -410,6 +414,7 @@ class LiveSimulation(SimulatedView):
         else:
             self._drawn().save(path)
 
+    @checked
     def record(
         self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0, width: int | None = None
     ) -> None:
@@ -436,6 +441,7 @@ class LiveSimulation(SimulatedView):
         """
         record_film(self, Path(path), frames, frames_per_second, width)
 
+    @checked
     def advance(self, frames: int = 1) -> None:
         """Make frames here and now, without a page; an exception of the step is raised.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ipywidgets import FloatSlider, Layout
 
+from tinote.viz.draw.arguments import checked, shown, takes
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.simulation import LiveSimulation
 from tinote.viz.notebook.composed import picture_of
@@ -33,6 +34,7 @@ class ParameterSlider(FloatSlider):
         )
 
 
+@checked
 def slider(
     view: LiveSimulation,
     target: Any,
@@ -91,10 +93,10 @@ def slider(
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ViewError(f"a slider must go from a lower to a higher number, not from {low} to {high}")
     field: Any = target if getattr(target, "shape", None) == () and hasattr(target, "__setitem__") else None
-    if field is None and not callable(target):
+    if field is None and not (callable(target) and takes(target, 1)):
         raise ViewError(
-            f"a slider cannot change a {type(target).__name__}",
-            hint="give it a field of shape (), or a function of a number",
+            f"a slider cannot change {shown(target)}",
+            hint="give it a field of shape (), or a function of one number",
         )
     give: Callable[[float], object] = target if field is None else lambda number: field.__setitem__(None, number)
     start = value if value is not None else low if field is None else float(field[None])

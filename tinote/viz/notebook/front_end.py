@@ -19,6 +19,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.pictures import captioned
 
 #: What IPython displays: data by MIME type, and metadata.
@@ -32,6 +33,7 @@ kernel is, and else its picture. Other front ends do not know the type, and choo
 _largest_stored = 300_000
 
 
+@checked
 def set_stored_size(nbytes: int) -> None:
     """Set how large the program of a live view may be that is kept in the output of its cell.
 

@@ -9,7 +9,9 @@ from IPython.display import display
 from tqdm.notebook import tqdm as tqdm_of_widgets
 from tqdm.std import tqdm as text_bar
 
+from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.chart import sample
 from tinote.viz.notebook.front_end import Audience, audience
 
 Item = TypeVar("Item")
@@ -51,6 +53,7 @@ def bar_kind() -> Any:
     return WidgetBar if audience() is Audience.PERSON else text_bar
 
 
+@checked
 def progress(
     items: Iterable[Item], *, total: int | None = None, label: str = "", **quantities: Callable[[], float]
 ) -> Iterator[Item]:
@@ -107,9 +110,9 @@ def _with_quantities(bar: Any, quantities: dict[str, Callable[[], float]]) -> It
         elapsed = bar.format_dict["elapsed"]
         if quantities and elapsed - shown_at >= INTERVAL_SECONDS:
             shown_at = elapsed
-            bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()}, refresh=False)
+            bar.set_postfix({name: sample(name, quantity) for name, quantity in quantities.items()}, refresh=False)
     if quantities:
-        bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()})
+        bar.set_postfix({name: sample(name, quantity) for name, quantity in quantities.items()})
 
 
 class CompilationBar:

@@ -21,6 +21,7 @@ from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
 from tinote.lang.session.owners import take_all_gradients
 from tinote.lazy import lazy
+from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.page import as_text, compact, document, license_of_three
 from tinote.viz.notebook.view import describe_error, static_source
@@ -235,6 +236,7 @@ def save(view: Any, path: str | Path) -> Path:
     return _write(Path(path), pages.html(view.label, f"<main>\n{pages.place(found)}\n</main>"))
 
 
+@checked
 def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Page:
     """Write live views as one HTML file that runs in any browser, without Python, server or network.
 

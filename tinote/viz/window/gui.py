@@ -18,7 +18,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from tinote.errors import at_users_frames
-from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_positions
+from tinote.viz.draw.arguments import checked_methods
+from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_numbers, as_positions
 from tinote.viz.draw.arrays import hex_to_rgb as hex_to_rgb
 from tinote.viz.draw.arrays import rgb_to_hex as rgb_to_hex
 from tinote.viz.draw.colormap import colored
@@ -56,6 +57,11 @@ def _interruptible(draw: Callable[Arguments, Value]) -> Callable[Arguments, Valu
     return called
 
 
+MOST_PIXELS = 16_384
+"""Along a side of a window: as many as graphics cards take."""
+
+
+@checked_methods
 class GUI(KeyNames):
     """A window that a program draws into.
 
@@ -140,9 +146,9 @@ class GUI(KeyNames):
         fast_gui: bool = False,
     ) -> None:
         del fullscreen, fast_gui
-        width, height = (res, res) if isinstance(res, (int, np.integer)) else (int(res[0]), int(res[1]))
-        if width < 1 or height < 1:
-            raise ViewError(f"res must be at least one pixel each way, not {res!r}")
+        width, height = (res, res) if isinstance(res, int) else res if len(res) == 2 else (0, 0)
+        if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS):
+            raise ViewError(f"res must be from 1 to {MOST_PIXELS:,} pixels each way, not {res!r}")
         self.name = name
         self.res = (int(width), int(height))
         self.background_color: Any = background_color
@@ -442,7 +448,10 @@ class GUI(KeyNames):
         color : int
             0xRRGGBB.
         """
-        [[x, y]] = self._points(pos, "pos")
+        points = self._points(pos, "pos")
+        if len(points) != 1:
+            raise ViewError(f"text stands at one position, not at {len(points)}")
+        x, y = points[0]
         self._canvas.text(str(content), float(x), float(y), float(font_size), as_colors(color))
 
     @_interruptible
@@ -542,7 +551,12 @@ class GUI(KeyNames):
         color : int
             0xRRGGBB.
         """
-        field = as_array(vector_field)
+        field = as_numbers(vector_field, "vector_field")
+        if field.ndim != 3 or field.shape[2] != 2 or arrow_spacing < 1:
+            raise ViewError(
+                f"vector_field has shape {field.shape}, and arrows are {arrow_spacing} cells apart",
+                hint="vectors over the window have shape (columns, rows, 2), and arrows are at least one cell apart",
+            )
         first = min(arrow_spacing // 2, *(extent - 1 for extent in field.shape[:2]))
         self.arrow_field(field[first::arrow_spacing, first::arrow_spacing], color=color)
 
@@ -764,13 +778,18 @@ def _frame_limit(audience_now: Audience) -> int | None:
 
 
 def _widths(value: Any, count: int, name: str) -> np.ndarray:
-    widths = as_array(value).astype(np.float32)
+    widths = as_numbers(value, name).astype(np.float32)
+    if not np.isfinite(widths).all():
+        raise ViewError(f"{name} must be finite numbers of pixels")
     if widths.ndim and widths.shape != (count,):
         raise ViewError(f"{name} has shape {widths.shape}, and there are {count} circles")
     return widths
 
 
 def _from_palette(palette: Any, indices: Any, count: int) -> np.ndarray:
+    palette = as_array(palette)
+    if not palette.ndim:
+        raise ViewError(f"palette must be several colours, not {palette}")
     colors = as_colors(palette, len(palette), "palette")
     if indices is None:
         raise ViewError("a palette needs palette_indices", hint="give the number of each circle's colour")

@@ -24,7 +24,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tinote.viz.draw.arrays import ViewError, as_array
+from tinote.viz.draw.arguments import checked_methods
+from tinote.viz.draw.arrays import ViewError, as_array, as_numbers
 from tinote.viz.space.camera import Eye, axes, clip_matrix, fitted, view_matrix
 from tinote.viz.space.content import (
     GREY,
@@ -63,6 +64,7 @@ class ProjectionMode(enum.Enum):
     Orthogonal = 1
 
 
+@checked_methods
 class Camera:
     """A camera, which is given to `Scene.set_camera`.
 
@@ -362,6 +364,7 @@ def make_camera() -> Camera:
     return Camera()
 
 
+@checked_methods
 class WindowScene:
     """What is seen in space in one frame; drawn, and emptied, by `Canvas.scene`.
 
@@ -583,8 +586,10 @@ class WindowScene:
             Which part of the vertices and of the indices is used.
         """
         if transforms is not None:
-            places = as_array(transforms)
-            transforms = places.reshape(-1, *places.shape[-2:])[_part(instance_offset, instance_count)]
+            places = as_numbers(transforms, "transforms")
+            if not places.size or places.shape[-2:] != (4, 4):
+                raise ViewError(f"transforms have shape {places.shape}; matrices of instances have shape (M, 4, 4)")
+            transforms = places.reshape(-1, 4, 4)[_part(instance_offset, instance_count)]
         self._add_mesh(
             vertices, indices, normals, color, per_vertex_color, two_sided, transforms, (vertex_offset, vertex_count),
             (index_offset, index_count), show_wireframe,
@@ -605,7 +610,7 @@ class WindowScene:
     ) -> None:
         vertices, each = _chosen(vertices, each, *vertex_part)
         if normals is not None:
-            normals = as_array(normals)[_part(*vertex_part)]
+            normals = np.atleast_1d(as_array(normals))[_part(*vertex_part)]
         chosen = _indices(indices, len(vertices), *index_part)
         mesh = as_mesh(vertices, chosen, normals, *_colors(color, each), two_sided, transforms)
         self._items.append(wireframe(mesh) if edges_only else mesh)
@@ -627,30 +632,24 @@ class WindowScene:
 
 
 def _vector(x: Any, y: Any, z: Any) -> np.ndarray:
-    found = np.array([x, y, z], float)
+    found = as_numbers([x, y, z], "a vector in space", 3)
     if not np.isfinite(found).all():
         raise ViewError(f"({x}, {y}, {z}) is not finite")
     return found
 
 
 def _position(value: Any) -> tuple[float, float, float]:
-    found = as_array(value).astype(float).ravel()
-    if found.shape != (3,):
-        raise ViewError(f"a position in space has three numbers, not {found.size}")
-    x, y, z = found.tolist()
+    x, y, z = as_numbers(value, "a position in space", 3).tolist()
     return x, y, z
 
 
 def _color(value: Any) -> np.ndarray:
-    found = as_array(value).astype(float).ravel()
-    if found.shape != (3,):
-        raise ViewError(f"the colour of a light has three numbers, not {found.size}")
-    return found
+    return as_numbers(value, "the colour of a light", 3)
 
 
 def _colors(color: Any, each: Any) -> tuple[Any, Any]:
     """One colour as floats, and those of the vertices, if they have their own."""
-    return np.asarray(as_array(color), float), each
+    return as_numbers(color, "color"), each
 
 
 def _part(offset: int, count: int | None) -> slice:
@@ -662,8 +661,10 @@ def _part(offset: int, count: int | None) -> slice:
 def _chosen(vertices: Any, each: Any, offset: int, count: int | None) -> tuple[np.ndarray, Any]:
     """A part of vertices, and of their colours."""
     array = as_array(vertices)
-    array = array.reshape(-1, array.shape[-1]) if array.ndim else array
-    if (offset, count) == (0, None) or array.ndim == 0:
+    if not array.size or not array.ndim:
+        raise ViewError(f"vertices have shape {array.shape}; points in space have shape (N, 3)")
+    array = array.reshape(-1, array.shape[-1])
+    if (offset, count) == (0, None):
         return array, each
     if each is not None:
         colors = as_array(each)

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.viz.draw.arrays import ViewError, as_array, as_positions
+from tinote.viz.draw.arguments import checked_methods
+from tinote.viz.draw.arrays import ViewError, as_array, as_numbers, as_positions
 from tinote.viz.draw.colormap import colored
 from tinote.viz.window.controls import Box, Panel, PointerState
 from tinote.viz.window.events import Event, KeyNames
@@ -38,6 +39,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
 
+@checked_methods
 class Window:
     """A window for drawing in the plane and in space, with controls.
 
@@ -221,6 +223,7 @@ class Window:
         return f"<Window {self._gui.name!r}, {self._gui.res[0]} × {self._gui.res[1]}>"
 
 
+@checked_methods
 class Canvas:
     """What a window shows, from `Window.get_canvas`: later calls lie over earlier ones.
 
@@ -249,7 +252,7 @@ class Canvas:
         color : (float, float, float)
             The colour.
         """
-        self._gui.background_color = np.asarray(color, dtype=float)
+        self._gui.background_color = as_numbers(color, "color", 3)
         self._gui.clear()
 
     def set_image(self, img: Any) -> None:
@@ -403,6 +406,7 @@ class Canvas:
         self._gui.set_scene(*scene.take(self._gui.res[0] / self._gui.res[1]))
 
 
+@checked_methods
 class Gui:
     """The controls of a window, from `Window.get_gui`: each call draws one and returns its present value.
 
@@ -482,7 +486,7 @@ class Gui:
         if color is None:
             self._open().text(str(text))
         else:
-            red, green, blue = (int(255 * min(max(float(part), 0.0), 1.0)) for part in color)
+            red, green, blue = (int(255 * min(max(part, 0.0), 1.0)) for part in as_numbers(color, "color", 3))
             self._open().text(str(text), (red, green, blue))
 
     def slider_float(self, text: str, old_value: float, minimum: float, maximum: float) -> float:
@@ -573,7 +577,7 @@ class Gui:
         return tuple(
             [
                 self.slider_float(f"{text} {part}", float(old), 0.0, 1.0)
-                for part, old in zip("rgb", old_value, strict=True)
+                for part, old in zip("rgb", as_numbers(old_value, "old_value", 3), strict=True)
             ]
         )
 
@@ -581,15 +585,21 @@ class Gui:
 def _colors(color: Any, each: Any, pairs: np.ndarray | None = None) -> np.ndarray:
     """One colour, or one a circle or line, as floats."""
     if each is None:
-        return np.asarray(color, dtype=float)
-    found = as_array(each).reshape(-1, 3).astype(float)
+        return as_numbers(color, "color")
+    found = as_numbers(each, "per_vertex_color")
+    count = 0 if pairs is None else int(pairs.max(initial=-1)) + 1
+    if found.shape[-1:] != (3,) or found.size < 3 * count:
+        raise ViewError(
+            f"per_vertex_color has shape {found.shape}; colours of {count} vertices have shape ({count}, 3)"
+        )
+    found = found.reshape(-1, 3)
     return found if pairs is None else found[pairs[:, 0]]
 
 
 def _corners(vertices: Any, indices: Any, count: int) -> np.ndarray:
     """Which vertices each line or triangle joins, shape (M, count). Raises `ViewError`."""
     points = as_positions(vertices, "vertices")
-    found = np.arange(len(points)) if indices is None else as_array(indices).ravel().astype(np.int64)
+    found = np.arange(len(points)) if indices is None else as_numbers(indices, "indices").ravel().astype(np.int64)
     if found.size % count:
         raise ViewError(f"{found.size} {'vertices' if indices is None else 'indices'} are not a multiple of {count}")
     if found.size and (found.min() < 0 or found.max() >= len(points)):
