@@ -80,8 +80,9 @@ def test_ticks_stand_at_the_same_places_under_the_same_labels() -> None:
     random_numbers = random.Random(5)
     ranges = [(0.0, 1.0, 4), (-3.0, 5.0, 5), (1e6, 4e6, 4), (2.0, 2.0, 4), (-1e-6, 1e-6, 4)]
     for _ in range(200):
-        low = random_numbers.uniform(-1, 1) * 10 ** random_numbers.randint(-3, 5)
-        ranges.append((low, low + 10 ** random_numbers.uniform(-2, 5), random_numbers.randint(1, 6)))
+        low = random_numbers.uniform(-1, 1) * 10 ** random_numbers.randint(-9, 12)
+        high = low + max(10 ** random_numbers.uniform(-8, 12), 1e-9 * abs(low))
+        ranges.append((low, high, random_numbers.randint(1, 6)))
     found = run(("draw/chart.js",), ranges, "data.map((range) => niceTicks(...range))")
     steps = [
         ticks[1] - ticks[0] if len(ticks) > 1 else high - low
@@ -91,10 +92,8 @@ def test_ticks_stand_at_the_same_places_under_the_same_labels() -> None:
     labels = run(("draw/chart.js",), pairs, "data.map(([ticks, step]) => ticks.map((t) => tickText(t, step)))")
     for ticks, step, texts, given in zip(found, steps, labels, ranges, strict=True):
         assert ticks == pytest.approx(nice_ticks(*given)), given
-        if all(abs(tick) < 1e6 for tick in ticks) and step >= 1e-4:
-            assert texts == [tick_text(tick, step) for tick in ticks], given
-        else:
-            assert [float(text) for text in texts] == [float(tick_text(tick, step)) for tick in ticks], given
+        assert texts == [tick_text(tick, step) for tick in ticks], given
+        assert len(ticks) >= min(given[2], 3) or step == 0, given
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 100, 1001])

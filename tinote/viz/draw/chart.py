@@ -103,7 +103,9 @@ class History:
 
 
 def nice_ticks(low: float, high: float, about: int) -> list[float]:
-    """Round numbers, a step of 1, 2 or 5 times a power of ten, within [low, high]; about `about` of them."""
+    """Round numbers, a step of 1, 2 or 5 times a power of ten, within [low, high]: about `about` of them, and at least
+    three if that many are wanted.
+    """
     span = high - low
     if not (math.isfinite(span) and span > 0):
         return [low] if math.isfinite(low) else []
@@ -111,19 +113,50 @@ def nice_ticks(low: float, high: float, about: int) -> list[float]:
     power = 10.0 ** math.floor(math.log10(raw)) if raw else 0.0
     if not power:
         return [low]  # Closer together than numbers can tell.
-    step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    fewest = min(about, FEWEST_TICKS)
+    at = next(index for index in range(len(_FACTORS)) if power * _FACTORS[index] >= raw * (1 - 1e-9))
+    # A step that is just too large for three leaves one or two; the next smaller one, or the one after, has three.
+    for index in range(at, -1, -1):
+        step = power * _FACTORS[index]
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first + 1 >= fewest:
+            break
     return [index * step for index in range(first, last + 1)]
 
 
+FEWEST_TICKS = 3
+"""One tick says nothing of the scale, and two do not show whether it is linear."""
+
+_FACTORS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def tick_text(value: float, step: float) -> str:
-    """A tick's label, with the decimals that ticks `step` apart need."""
+    """A tick's label, with the digits that ticks `step` apart need: very large and very small ones with a power of ten,
+    and with true minus signs.
+    """
     if abs(value) < step * 1e-6:
         return "0"
-    if abs(value) >= 1e6 or step < 1e-4:
-        return f"{value:.3g}"
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else 3
-    return f"{value:.{decimals}f}"
+    digits = -math.floor(math.log10(step) + 1e-9) if step > 0 else 3
+    if abs(value) < 1e6 and step >= 1e-4:
+        return signed(f"{value:.{max(0, digits)}f}")
+    decimals = digits + math.floor(math.log10(abs(value)) + 1e-9) if step > 0 else 2
+    mantissa, _, exponent = f"{value:.{min(max(0, decimals), 15)}e}".partition("e")
+    return times_power(mantissa, int(exponent))
+
+
+def times_power(mantissa: str, exponent: int) -> str:
+    """A number with a power of ten, such as 1.5×10⁹, 10⁻⁶ or −10⁹."""
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    power = f"10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return signed(mantissa.removesuffix("1") + power if mantissa in ("1", "-1") else f"{mantissa}×{power}")
+
+
+def signed(text: str) -> str:
+    """A number as text, with a true minus sign."""
+    return text.replace("-", "−")
 
 
 def value_range(table: np.ndarray) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from tinote.lang.ad.checks.horizons import HorizonReport
@@ -13,7 +14,7 @@ from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.runtime.memory import readable_size
 from tinote.source import location_name
 from tinote.viz.draw.axes import Axis, Place, linear, seconds_text, seconds_unit
-from tinote.viz.draw.chart import COLORS
+from tinote.viz.draw.chart import COLORS, times_power
 
 MOST_POINTS = 600
 """Of a line: of more, the largest and the smallest of each interval stay."""
@@ -26,8 +27,6 @@ MOST_ROWS = 400
 _OTHERS = len(COLORS) - 1  # the colour of what is not distinguished, grey
 
 Chart = dict[str, Any]
-
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def facts(report: SweepReport, horizons: HorizonReport | None) -> dict[str, Any]:
@@ -249,13 +248,9 @@ def _logarithmic(low: float, high: float, label: str) -> tuple[Place, Axis]:
     decades = range(math.ceil(first), math.floor(last) + 1)
     every = max(1, math.ceil(len(decades) / 6))
     ticks = [k for k in decades if k % every == 0]
-    return place, {"label": label, "ticks": [{"at": place(10.0**k), "text": _power(k)} for k in ticks]}
-
-
-def _power(exponent: int) -> str:
-    if -2 <= exponent <= 3:
-        return f"{10.0**exponent:g}"
-    return f"10{str(exponent).translate(_SUPERSCRIPTS)}"
+    # All of an axis are written alike.
+    written = (lambda k: f"{10.0**k:g}") if all(-2 <= k <= 3 for k in ticks) else partial(times_power, "1")
+    return place, {"label": label, "ticks": [{"at": place(10.0**k), "text": written(k)} for k in ticks]}
 
 
 # ---- lines and bars

@@ -59,16 +59,43 @@ function niceTicks(low, high, about) {
   const raw = span / Math.max(about, 1);
   const power = raw ? 10 ** Math.floor(Math.log10(raw)) : 0;
   if (!power) return [low]; // Closer together than numbers can tell.
-  const step = power * [1, 2, 5, 10].find((factor) => power * factor >= raw * (1 - 1e-9));
-  const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+  const factors = [0.2, 0.5, 1, 2, 5, 10];
+  let step, first, last;
+  // A step that is just too large for three leaves one or two; the next smaller one, or the one after, has three.
+  for (let at = factors.findIndex((factor) => power * factor >= raw * (1 - 1e-9)); at >= 0; at -= 1) {
+    step = power * factors[at];
+    [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+    if (last - first + 1 >= Math.min(about, 3)) break;
+  }
   // Counted from the first: beyond 2 ** 53 the number after another one is the same.
   return Array.from({ length: Math.max(0, last - first + 1) || 0 }, (_, at) => (first + at) * step);
 }
 
 function tickText(value, step) {
   if (Math.abs(value) < step * 1e-6) return "0";
-  if (Math.abs(value) >= 1e6 || step < 1e-4) return String(Number(value.toPrecision(3)));
-  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  const digits = -Math.floor(Math.log10(step) + 1e-9);
+  if (Math.abs(value) < 1e6 && step >= 1e-4) return signed(value.toFixed(Math.max(0, digits)));
+  const decimals = digits + Math.floor(Math.log10(Math.abs(value)) + 1e-9);
+  return timesPower(value.toExponential(Math.min(Math.max(0, decimals), 15)));
+}
+
+/** A number as `toExponential` writes it with a power of ten, such as 1.5×10⁹, 10⁻⁶ or −10⁹. */
+function timesPower(text) {
+  let [mantissa, exponent] = text.split("e");
+  if (mantissa.includes(".")) mantissa = mantissa.replace(/\.?0+$/, "");
+  const power = `10${[...String(Number(exponent))].map((digit) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(digit)]).join("")}`;
+  return signed(/^-?1$/.test(mantissa) ? mantissa.slice(0, -1) + power : `${mantissa}×${power}`);
+}
+
+/** A number as text, with a true minus sign. */
+const signed = (text) => text.replace("-", "−");
+
+/** A number next to a chart, with four digits. */
+function numberText(value) {
+  if (!Number.isFinite(value)) return signed(String(value));
+  const size = Math.abs(value);
+  if (size && (size >= 1e6 || size < 1e-4)) return timesPower(value.toExponential(3));
+  return signed(String(Number(value.toPrecision(4))));
 }
 
 /**

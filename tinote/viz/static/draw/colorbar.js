@@ -45,7 +45,7 @@ function colorBar(model) {
         return make("span", { style: `left:${100 * place}%` }, tickText(mark, step));
       }),
     );
-    node.setAttribute("aria-label", `${label || "Colours"}: from ${low.toPrecision(3)} to ${high.toPrecision(3)}`);
+    node.setAttribute("aria-label", `${label || "Colours"}: from ${numberText(low)} to ${numberText(high)}`);
   };
   const show = (low, high) => {
     if (ends && ends[0] === low && ends[1] === high) return;

@@ -26,7 +26,6 @@ export default laidOut(({ model, el }) => {
     if (shown.arrows) paintArrows(target, shown.arrows, null, looks.arrows);
     context.putImageData(painted, 0, 0);
   };
-  const number = (value) => Number(value.toPrecision(4)).toString();
   const show = (message, [bytes, ...more]) => {
     const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
     const contours = part.contours && copied(part.contours, Uint16Array);
@@ -53,8 +52,8 @@ export default laidOut(({ model, el }) => {
     paint();
     if (bar && "low" in message) bar.show(message.low, message.high);
     const words = [message.shape.join(" × ")];
-    if ("low" in message) words.push(`${number(message.low)} to ${number(message.high)}`);
-    if ("longest" in message) words.push(`arrows up to ${number(message.longest)}`);
+    if ("low" in message) words.push(`${numberText(message.low)} to ${numberText(message.high)}`);
+    if ("longest" in message) words.push(`arrows up to ${numberText(message.longest)}`);
     if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
     canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
     return words;

@@ -276,7 +276,7 @@ export default laidOut(({ model, el }) => {
     paint();
     const words = [counted(message.count, "particle", "particles")];
     if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
-    if ("longest" in message) words.push(`arrows up to ${Number(message.longest.toPrecision(3))}`);
+    if ("longest" in message) words.push(`arrows up to ${numberText(message.longest)}`);
     if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
     canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
     return words;

@@ -261,13 +261,13 @@ function simulationView({
     const labels = { xLabel: "step", yLabel: model.get("plot_label") };
     drawChart(chart, { history, names, width: across, height, ...labels, dark, marked: past === null ? null : latest });
     values.forEach((value, index) => {
-      value.textContent = latest ? Number(latest[index + 1].toPrecision(4)).toString() : "";
+      value.textContent = latest ? numberText(latest[index + 1]) : "";
     });
   };
   const describePlot = () => {
     const latest = sample();
     const now = latest
-      ? names.map((name, index) => `${name} ${Number(latest[index + 1].toPrecision(4))}`).join(", ")
+      ? names.map((name, index) => `${name} ${numberText(latest[index + 1])}`).join(", ")
       : "no values yet";
     chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
   };
