@@ -71,6 +71,21 @@ def test_what_llvm_vectorised_stands_behind_the_lines(standalone, kernel):
     expect(notes).to_have_count(0)
 
 
+TOO_HIGH = "() => document.fullscreenElement.scrollHeight - document.fullscreenElement.clientHeight"
+
+
+def test_the_full_screen_with_an_open_panel_is_no_higher_than_the_screen(standalone, kernel, pictures):
+    page = standalone(explore(kernel), viewport={"width": 1280, "height": 720})
+    page.get_by_role("button", name="Full screen").click()
+    page.wait_for_function("() => document.fullscreenElement")
+    for name in ("Tasks", "Vectorisation", "Values"):
+        open_panel(page, name)
+        poll(lambda: page.evaluate(TOO_HIGH), 0)
+        expect(page.locator(".tinote-explorer footer")).to_be_in_viewport()
+        poll(lambda: len(rows(page, ".right")), lambda count: count >= 3)
+    page.screenshot(path=str(pictures.folder / "full_screen.png"))
+
+
 def test_the_keyboard_reaches_every_panel(standalone, kernel):
     page = standalone(explore(kernel))
     page.get_by_role("tab", name="Tasks").focus()

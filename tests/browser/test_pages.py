@@ -514,3 +514,31 @@ def test_a_phone_is_tapped(springs: tuple[Springs, Path], opened: Callable[..., 
     box = still_box(found.button("Play"))
     assert box["height"] >= 40
     assert found.problems == []
+
+
+BUTTON_LOOK = "(button) => { const look = getComputedStyle(button); return [look.backgroundColor, look.color]; }"
+
+
+def test_the_record_button_looks_pressed_under_the_pointer_that_has_pressed_it(chromium, tmp_path, pictures) -> None:
+    ti.init()
+    x = ti.field(ti.f32, (16, 16))
+
+    @ti.kernel
+    def step():
+        for i, j in x:
+            x[i, j] += 0.1
+
+    ti.viz.page([ti.viz.Image(x, step, limits=(0, 1), size=160)], tmp_path / "page.html")
+    page = Opened(chromium, tmp_path / "page.html").painted().page
+    record = page.get_by_role("button", name="Record a GIF")
+    record.hover()
+    record.click()
+    pressed = page.locator(".tinote-record[aria-pressed=true], .tinote-gif[aria-pressed=true]")
+    expect(pressed).to_have_count(1)
+    shown = poll(lambda: pressed.evaluate(BUTTON_LOOK), lambda look: look[1] == "rgb(255, 255, 255)")
+    assert shown[0] == "rgb(198, 40, 40)"
+    page.screenshot(path=str(pictures.folder / "recording.png"))
+    expect(page.locator(".tinote-status")).to_contain_text("recording")
+    page.get_by_role("button", name="Step").click()
+    expect(page.locator(".tinote-status")).to_contain_text("recording, 1 frame")
+    page.context.close()

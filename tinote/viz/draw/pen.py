@@ -12,7 +12,9 @@ from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from tinote.viz.draw.fonts import font
 
 FONT = 11
 SCALE = 2
@@ -53,7 +55,7 @@ class Pen(Protocol):
 
 def text_width(text: str) -> float:
     """How wide a text is."""
-    return ImageFont.load_default(FONT * SCALE).getlength(text) / SCALE
+    return font(FONT * SCALE).getlength(text) / SCALE
 
 
 class PixelPen:
@@ -62,7 +64,7 @@ class PixelPen:
     def __init__(self, width: int, height: int) -> None:
         self._image = Image.new("RGB", (width * SCALE, height * SCALE), (255, 255, 255))
         self._draw = ImageDraw.Draw(self._image)
-        self._font = ImageFont.load_default(FONT * SCALE)
+        self._font = font(FONT * SCALE)
 
     def pixels(self) -> np.ndarray:
         """The picture, (height, width, 3), uint8."""

@@ -143,7 +143,7 @@ class Image(StagedSimulation):
 
     def arranged(self, given: Namespace) -> ImageLook:
         """What the arguments are in the picture."""
-        cells = _checked_cells(as_array(given.field))
+        cells = _checked_cells(given.field)
         columns, rows = cells.shape[:2]
         longest = max(columns, rows)
         size = (max(16, round(given.size * columns / longest)), max(16, round(given.size * rows / longest)))
@@ -165,7 +165,7 @@ class Image(StagedSimulation):
     def capture(self) -> Frame:
         """The cells as bytes, rows from the top: levels of numbers, or colours."""
         look: ImageLook = self.look
-        cells = _checked_cells(as_array(look.given.field))
+        cells = _checked_cells(look.given.field)
         self._shape = (cells.shape[0], cells.shape[1])
         strides = [
             -(-count // min(MOST_CELLS, 2 * pixels))
@@ -189,7 +189,7 @@ class Image(StagedSimulation):
         """What a page needs to make such frames itself."""
         look: ImageLook = self.look
         return {
-            "field": sources.array("field", look.given.field, _checked_cells(as_array(look.given.field))),
+            "field": sources.array("field", look.given.field, _checked_cells(look.given.field)),
             "scale": look.scale.described(),
             **look.marks.page_look(sources),
         }
@@ -221,8 +221,14 @@ class Image(StagedSimulation):
         return position, (int(np.clip(position[0], 0, columns - 1)), int(np.clip(position[1], 0, rows - 1)))
 
 
-def _checked_cells(array: np.ndarray) -> np.ndarray:
+def _checked_cells(field: Any) -> np.ndarray:
     """An array that can be shown: two-dimensional, or of three colours a cell. Raises `ViewError` otherwise."""
+    array = as_array(field)
+    if len(getattr(field, "shape", array.shape)) == 1 and array.ndim == 2:  # Vectors in a row: no picture of two rows.
+        raise ViewError(
+            f"a field of {array.shape[1]} components in a row of {array.shape[0]} is not a picture",
+            hint="it has two dimensions; Particles shows positions, and Plot numbers over time",
+        )
     colored: Sequence[int] = array.shape[2:]
     if array.dtype.kind not in "fiub":
         raise ViewError(f"the field holds {array.dtype}, not numbers")

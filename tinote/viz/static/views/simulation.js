@@ -271,8 +271,16 @@ function simulationView({
       : "no values yet";
     chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
   };
+  let said = null; // What the status line tells of the frame that is shown.
+  let recorded = 0; // Frames that came since a recording has begun.
+  const showStatus = () => {
+    if (!said) return;
+    const recording = model.get("recording") ? [`recording, ${counted(recorded, "frame", "frames")}`] : [];
+    status.textContent = [`step ${said.step.toLocaleString("en")}`, ...said.words, ...recording].join(" · ");
+  };
   const describe = (step, words) => {
-    status.textContent = [`step ${step.toLocaleString("en")}`, ...words].join(" · ");
+    said = { step, words };
+    showStatus();
     el.dataset.step = String(step);
     el.toggleAttribute("data-past", past !== null);
     earlier.show(timeline, past);
@@ -319,6 +327,8 @@ function simulationView({
       node.setAttribute("aria-label", node.title);
       node.disabled = Boolean(recording) && !isOn;
     }
+    if (!recording) recorded = 0;
+    showStatus();
   };
   const showError = () => {
     alert.innerHTML = model.get("error_card"); // Made by the kernel, which escapes what is the user's.
@@ -378,6 +388,7 @@ function simulationView({
     view,
     keep: (message, buffers) => {
       if (!owed && model.get("state") !== "playing") showPresent(); // Something has acted on the simulation.
+      if (model.get("recording") && message.step !== said?.step) recorded += 1;
       if (message.whole) owed = false;
       if (names.length) history.receive(buffers[buffers.length - 1], message.whole);
       keep(message, buffers, past === null);

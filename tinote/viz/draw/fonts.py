@@ -1,0 +1,20 @@
+"""The letters of pictures: DejaVu, which has Greek, signs and superscripts, as matplotlib brings it (which need not be
+imported for that).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from pathlib import Path
+
+from PIL import ImageFont
+
+
+@functools.cache
+def font(size: int, *, bold: bool = False, code: bool = False) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The font in `size` pixels; `code`: with letters of one width."""
+    found = importlib.util.find_spec("matplotlib")
+    folder = Path(found.origin).parent / "mpl-data/fonts/ttf" if found and found.origin else Path()
+    file = folder / f"DejaVuSans{'Mono' if code else ''}{'-Bold' if bold else ''}.ttf"
+    return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)
