@@ -84,16 +84,17 @@ def test_unchecked_keeps_nothing() -> None:
     assert program.b[None] == 110
 
 
-def test_without_debug_mode() -> None:
+@pytest.mark.parametrize("options", [{"validation": True}, {"on_overwrite": "error"}])
+def test_validation_needs_no_debug_mode(options: dict[str, Any]) -> None:
     ti.init(arch=ti.cpu, default_fp=ti.f64)
     program = Factor()
-    with pytest.warns(UserWarning, match=r"ti.init\(debug=True\)") as warned:
-        assert program.slopes(validation=True) == [10] * 3
-    assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(AccessRuleError):
-            program.slopes(on_overwrite="error")
+            program.slopes(**options)
+        with ti.ad.Tape(program.loss, validation="collect") as tape:
+            program()
+    assert [violation.field for violation in tape.violations] == ["b"]
 
 
 def test_options_that_do_not_exist() -> None:

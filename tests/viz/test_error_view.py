@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import linecache
+import pickle
 import pkgutil
 import re
 import traceback
@@ -18,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import tinote
 import tinote as ti
 from tinote import errors
-from tinote.errors import CompilerBug, Note, TinoteError
+from tinote.errors import AccessRuleError, CompilerBug, Note, TinoteError
 from tinote.manual import ERRORS, section_of, tutorials
 from tinote.source import Span
 from tinote.viz.notebook import error_view
@@ -57,6 +58,29 @@ broken()
 
 
 # ---- the view
+
+
+def test_a_broken_rule_of_access_is_described_once_by_its_own_view():
+    """The card next to it hides the text and has the link, and the sentence stands in the rule view alone."""
+    ti.init()
+    b = ti.field(ti.f32, shape=(), needs_grad=True, name="b")
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def square():
+        loss[None] += b[None] ** 2
+
+    @ti.kernel
+    def change():
+        b[None] += 1.0
+
+    with pytest.raises(AccessRuleError) as broken, ti.ad.Tape(loss, validation=True):
+        square()
+        change()
+    shown = text_of(error_as_html(broken.value))
+    assert broken.value.message not in shown and "AccessRuleError" in shown and "What this means" in shown
+    alone = pickle.loads(pickle.dumps(broken.value))  # Without what its view would need.
+    assert broken.value.message in text_of(error_as_html(alone))
 
 
 def test_it_shows_what_the_text_shows_and_escapes_the_source():

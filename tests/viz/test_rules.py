@@ -335,7 +335,7 @@ def test_nothing_found_and_nothing_checked(changed_later):
         pass
     with pytest.raises(TinoteError, match=r'did not check.*\n.*validation="collect"'):
         ti.viz.violations(unchecked)
-    with pytest.raises(TinoteError, match="only a tape"):
+    with pytest.raises(TinoteError, match="tape must be a Tape, not a ScalarField"):
         ti.viz.violations(loss)
 
 

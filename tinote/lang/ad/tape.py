@@ -110,8 +110,8 @@ class Tape(Journal):
     clear_gradients : bool, default True
         Set all gradients to zero at entry that no other thread or task computed.
     validation : bool or "collect", default False
-        With `ti.init(debug=True)`: check the rules of access, element by element, on one thread, and raise at the first
-        launch that breaks one; with `"collect"`, only note it in `violations`.
+        Check the rules of access, element by element, on one thread, and raise at the first launch that breaks one;
+        with `"collect"`, only note it in `violations`.
     grad_check : sequence of Field or bool, optional
         Compare the gradients of these fields (True: of all) with differences of the loss at the end of the block, which
         runs the launches again. All fields are f64. `grad_report` is what was found (`ti.ad.gradcheck`). Implies
@@ -238,9 +238,6 @@ class Tape(Journal):
             raise DifferentiationError(
                 f'on_overwrite is "auto", "error" or "unchecked", not {on_overwrite!r}', caller()
             )
-        if validation and not session.config.debug:
-            warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
-            validation = False
         raises = validation is True or on_overwrite == "error"
         observers: tuple[Observer, ...] = ()
         check: GradientCheck | None = None

@@ -20,7 +20,7 @@ from typing import Any
 
 from IPython.display import publish_display_data
 
-from tinote.errors import CompilerBug, TinoteError, excerpts, interruption_of, is_users, users_place
+from tinote.errors import AccessRuleError, CompilerBug, TinoteError, excerpts, interruption_of, is_users, users_place
 from tinote.manual import section_of
 from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
@@ -38,8 +38,13 @@ _ROW = re.compile(r"( *\d* +\| )(.*)", re.DOTALL)
 
 
 def error_as_html(error: BaseException) -> str:
-    """`error` as one element with a style sheet of its own, without scripts. What comes from the user is escaped."""
-    located = _located(error) if isinstance(error, TinoteError) else _raised(error)
+    """`error` as one element with a style sheet of its own, without scripts. What comes from the user is escaped.
+    Broken rules of access have a view of their own, which follows: they are not described here as well.
+    """
+    if isinstance(error, AccessRuleError) and error.violations:
+        located = ""
+    else:
+        located = _located(error) if isinstance(error, TinoteError) else _raised(error)
     more = "".join(filter(None, (_manual_link(error), _way_here(error))))
     name = html.escape(type(error).__name__)
     return (

@@ -81,7 +81,6 @@ class Violation:
 
     Examples
     --------
-    >>> ti.init(debug=True)
     >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
     >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
     >>> @ti.kernel
