@@ -188,7 +188,7 @@ def test_what_is_refused_names_the_line_and_changes_nothing(name: str, value: An
 
 
 def test_an_unknown_argument_is_refused_by_name() -> None:
-    with pytest.raises(ViewError, match="Particles has no argument 'stepp'; did you mean 'step'"):
+    with pytest.raises(ViewError, match=r"Particles\(\) has no argument `stepp`\nhelp: did you mean `step`"):
         ti.viz.Particles(X, stepp=nothing)
     with pytest.raises(ViewError, match="missing a required argument: 'field'"):
         ti.viz.Image()
