@@ -36,7 +36,7 @@ Array1 = ti.types.ndarray(dtype=ti.f64, ndim=1)
 def session() -> Iterator[None]:
     ti.init(default_fp=ti.f64)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # threads meet at more places; at less they meet no more often, and spin
+    sys.setswitchinterval(1e-5)  # threads meet at more places: at 1e-6 a sixth more often, in 1.6 times the time
     yield
     sys.setswitchinterval(interval)
 
