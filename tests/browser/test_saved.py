@@ -229,6 +229,33 @@ def test_a_picture_is_stored_at_a_pause_and_when_the_page_saves(notebook, lab):
     assert page.problems == []
 
 
+COLORED = """\
+import numpy as np
+import tinote as ti
+u = np.full((20, 20), 0.5)
+view = ti.viz.Image(u, lambda: None, cmap="coolwarm", limits=(0, 1), size=300, color_label="u")
+view"""
+
+
+@pytest.mark.parametrize("width", [1280, 520])
+def test_a_stored_picture_is_complete_and_of_its_own_size(notebook, lab, pictures, width):
+    page = notebook(COLORED, width=width)
+    page.run_all()
+    page.wait_idle()
+    page.wait(f"{PAINTED} >= 1")
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        page.set_theme(theme)
+        kept = picture(stored(lab, page))
+        Image.fromarray(kept.astype(np.uint8)).save(pictures.folder / f"stored_{width}_{theme[11:].lower()}.png")
+        assert 300 <= kept.shape[1] <= 312
+        # The ends of the map, which the stage does not have, stand in the bar below it, and no slider does.
+        below = kept[300:]
+        bar = [np.abs(below - ink).max(axis=2).min(axis=1) < 12 for ink in ([0x3B, 0x4C, 0xC0], [0xB4, 0x04, 0x26])]
+        assert (bar[0] & bar[1]).sum() >= 5
+        assert len(below) < 110, "the bar, a line of text and the hint"
+    assert page.problems == []
+
+
 CODE_VIEWS = f"""\
 {EVERY_KIND[0].removesuffix("view")}
 ti.viz.explore(total)"""

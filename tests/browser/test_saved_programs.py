@@ -142,7 +142,7 @@ class Stored:
                 x[i] += ti.Vector([0.01, 1e-12 * (number - 1)])
 
         self.view = ti.viz.Particles(x, move, bounds=((0, 1), (-1, 1)), size=200, energy=lambda: x[0].x)
-        self.text = kept(self.view, 300_000)
+        self.text = kept(self.view, 300_000).program
         assert self.text
 
     def changed(self, change: Any) -> str:

@@ -289,7 +289,9 @@ def test_branches_in_branches_that_store(depth: int, tmp_path: Path) -> None:
         agree(program, rtol=0, atol=0)
         return
     on_gpu()
-    with pytest.raises(KernelTargetError, match=r"code in more than 64 nested branches and loops cannot run on the GPU"):
+    with pytest.raises(
+        KernelTargetError, match=r"code in more than 64 nested branches and loops cannot run on the GPU"
+    ):
         program()
 
 

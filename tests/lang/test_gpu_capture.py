@@ -79,5 +79,5 @@ def test_the_page_of_a_view_in_a_gpu_session(tmp_path: Path) -> None:
         pages.append(ti.viz.page(view, tmp_path / "fall.html"))
         assert pages[-1].views[0].runs, pages[-1].views[0]
     assert pages[0].views[0].needs == pages[1].views[0].needs
-    saved = unpacked(kept(view, 1 << 20))  # what a saved notebook has of it
+    saved = unpacked(kept(view, 1 << 20).program)  # what a saved notebook has of it
     assert read_portable(saved["described"]["program"]).description["functions"][0]["name"] == "step"

@@ -186,7 +186,7 @@ SAVED: dict[str, Callable[[Any, Path], str]] = {
     "save": lambda view, file: view.save(file).read_text("utf-8"),
     "page": lambda view, file: ti.viz.page([view, "words"], file).path.read_text("utf-8"),
     "executed notebook": lambda view, _: _notebook(view, lambda view: {PAGE_TYPE: stored([view])}),
-    "saved notebook": lambda view, _: _notebook(view, lambda view: {VIEW_TYPE: {"views": [kept(view, 10**9)]}}),
+    "saved notebook": lambda view, _: _notebook(view, lambda view: {VIEW_TYPE: {"views": [kept(view, 10**9).program]}}),
 }
 
 
@@ -228,6 +228,7 @@ def test_a_view_that_plays_is_not_saved(moving: Any, tmp_path: Path) -> None:
     view.set_trait("state", "playing")
     with pytest.raises(ViewError, match="pause it first"):
         view.save(tmp_path / "view.html")
+    view.set_trait("state", "paused")
     view.close()
 
 
