@@ -300,6 +300,48 @@ class Forces(Program):
         return function, gradient
 
 
+class ByProducts(Program):
+    """The function and its gradient function both take a derivative in forward mode."""
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, b, y, energy = self.a, self.b, self.y, self.energy
+        slopes = ti.field(ti.f64, shape=COUNT, needs_grad=True, needs_dual=True)
+        direction = np.array([0.5, -1.0, 2.0])
+        column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+        @ti.kernel
+        def potential():
+            for i in a:
+                energy[None] += a[i] ** 4 * b[i] + a[i] ** 2 * a[(i + 1) % COUNT]
+
+        @ti.kernel
+        def slope():
+            for i in a:
+                slopes[i] = 4 * a[i] ** 3 * b[i] + 2 * a[i] * a[(i + 1) % COUNT] + a[(i + COUNT - 1) % COUNT] ** 2
+
+        @ti.kernel
+        def share(product: ti.f64):
+            for i in y:
+                y[i] = product * (i + 1)
+
+        @ti.kernel
+        def add(products: column, along: column):
+            for i in a:
+                for j in range(COUNT):
+                    a.grad[i] += products[i] * y.grad[j] * (j + 1)
+                    b.grad[i] += 4 * a[i] ** 3 * along[i] * y.grad[j] * (j + 1)
+
+        def function() -> None:
+            energy[None] = 0
+            share(ti.ad.jvp(potential, wrt=a, loss=energy)(direction)[1])
+
+        def gradient() -> None:
+            add(ti.ad.jvp(slope, wrt=a, loss=slopes)(direction)[1], direction)
+            y.grad.fill(0)
+
+        return function, gradient
+
+
 class Clipped(Program):
     """The adjoints are clipped."""
 
@@ -371,7 +413,7 @@ class Checkpointed(ByKernels):
         ti.ad.checkpoint(step, 3)
 
 
-TRUE = [ByKernels, InPython, ByDerivatives, Checkpointed, BySolves, Forces]
+TRUE = [ByKernels, InPython, ByDerivatives, ByProducts, Checkpointed, BySolves, Forces]
 OTHER = [Clipped, StraightThrough]
 
 
@@ -386,7 +428,7 @@ CASES = [
     *[(kind, *pair) for kind in (BySolves, Forces) for pair in (("block", "grad"), ("tape", "grad"))],
     *[
         (kind, *pair)
-        for kind in (InPython, Checkpointed, Clipped, StraightThrough)
+        for kind in (InPython, ByProducts, Checkpointed, Clipped, StraightThrough)
         for pair in (("tape", "grad"), ("block", "tape"), ("grad", "tape"), ("number", "grad"))
     ],
 ]

@@ -18,9 +18,9 @@ from tinote.lang.session.state import session as state
 
 FILES = (
     "ad/tape.py", "ad/custom.py", "journal/journal.py", "session/state.py", "functional/fwd_mode.py",
-    "functional/forward_mode.py", "functional/forward_block.py", "functional/runs.py", "functional/inner_tape.py",
-    "functional/pushed_mode.py", "functional/nested.py", "functional/effects.py", "functional/tape_as_function.py",
-    "functional/again.py",
+    "functional/forward_mode.py", "functional/forward_block.py", "functional/runs.py", "functional/tape_inside.py",
+    "functional/pushed_mode.py", "functional/inner.py", "functional/inner_gradient.py",
+    "functional/inner_derivative.py", "functional/effects.py", "functional/again.py",
 )  # fmt: skip
 # Lines that are done by the time Python looks for interrupts, so that none can come in their place.
 DONE = ("recorder.set(", "watchers.remove(", "_open.set(")

@@ -750,3 +750,66 @@ def test_several_results_and_seeds_that_are_computed(inner: Mode) -> None:
     with ti.ad.FwdMode(loss=loss, param=[k, x], seed=[2.0, np.arange(3.0)]):
         run()
     assert loss.dual[None] == pytest.approx(2 * by_k + np.arange(3.0) @ by_x, rel=1e-7)
+
+
+@pytest.mark.parametrize("outer", ["grad", "jvp", "hvp"])
+@pytest.mark.parametrize("kind", ["constant", "numbers", "array"])
+def test_seeds_of_a_product_inside(kind: str, outer: str) -> None:
+    """Seeds of several numbers: plain ones, some that are differentiated, and an ndarray that is."""
+    ti.init(default_fp=ti.f64)
+    both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+    x, y = [ti.field(ti.f64, shape=3, **both) for _ in range(2)]
+    total = ti.field(ti.f64, shape=(), **both)
+    column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.kernel
+    def couple():
+        for i in x:
+            y[i] = x[i] ** 3 * x[(i + 1) % 3]
+
+    @ti.kernel
+    def fill(seed: column):
+        for i in x:
+            seed[i] = ti.sin(x[i]) * (i + 1)
+
+    @ti.kernel
+    def use(product: column):
+        for i in x:
+            total[None] += ti.sin(product[i]) * (i + 1)
+
+    product = ti.ad.vjp(couple, wrt=x, output=y)
+
+    def program() -> None:
+        if kind == "constant":
+            seed: Any = np.array([0.5, -1.0, 2.0])
+        elif kind == "numbers":
+            seed = [x[0] * x[1], 0.5, ti.sin(x[2])]
+        else:
+            seed = ti.ndarray(ti.f64, 3, **both)
+            fill(seed)
+        use(product(seed)[1])
+
+    def begin(step: float) -> None:
+        x.from_numpy(np.array([0.3, 0.5, 0.7]) + step * along)
+        total[None] = 0
+
+    def value(step: float) -> float:
+        begin(step)
+        program()
+        return total[None] * 1.0
+
+    def slopes(step: float) -> np.ndarray:
+        begin(step)
+        return ti.ad.grad(program, wrt=x, output=total)()
+
+    along = np.array([1.0, -0.5, 0.25])
+    begin(0.0)
+    if outer == "hvp":
+        found = ti.ad.hvp(program, wrt=x, output=total)(along)
+        np.testing.assert_allclose(found, (slopes(1e-6) - slopes(-1e-6)) / 2e-6, 1e-6)
+        return
+    if outer == "grad":
+        found = slopes(0.0) @ along
+    else:
+        found = ti.ad.jvp(program, wrt=x, output=total)(along)[1]
+    assert found == pytest.approx((value(1e-6) - value(-1e-6)) / 2e-6, rel=1e-6)

@@ -25,17 +25,14 @@ from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
-from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, next_depth
 from tinote.lang.ad.functional.runs import refuse_open_recorder
-from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
-from tinote.lang.ad.functional.tape_as_function import TapeAsFunction
+from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
@@ -251,7 +248,7 @@ class Tape(Journal):
             self._saves = False
         super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or check is not None)
         self._check = check
-        self._inner: InnerTape | TapeAsFunction | None = None
+        self._inner: TapeInside | None = None
         if validation is True:
             self.trace.refuses = True
         self.loss = loss
@@ -397,7 +394,7 @@ class Tape(Journal):
             if self._inner is not None:
                 self._inner.stop()
 
-    def _inside(self, outer: Journal | PushedMode, span: Span) -> InnerTape | TapeAsFunction:
+    def _inside(self, outer: Journal | PushedMode, span: Span) -> TapeInside:
         """Inside of another recording in reverse mode, the tape is one of its records, or a function."""
         if self._observers or self.keep or not self._saves:
             raise DifferentiationError(
@@ -413,16 +410,15 @@ class Tape(Journal):
                 hint="give each a loss of its own",
                 notes=[Note("inside of this", outer.opened)],
             )
-        found: InnerTape | TapeAsFunction
-        if isinstance(outer, Journal) and not outer.is_differentiated:
-            found = InnerTape(self, outer, self.loss, span, clears=self.clear_gradients)
-        else:
-            found = TapeAsFunction(self, outer, self.loss, span, clears=self.clear_gradients)
+        found = tape_inside(self, outer, self.loss, span, clears=self.clear_gradients)
         self.depth = next_depth(outer)  # what it has recorded runs again in a block of this depth
         self.opened_within = outer.opened_notes()
-        refuses, self.trace = self.trace.refuses, inner_trace(outer)
-        self.trace.events, self.trace.refuses = self.events, refuses
+        self._trace_within(outer)
         return found
+
+    def _trace_within(self, outer: Recorder) -> None:
+        refuses, self.trace = self.trace.refuses, outer.trace.inner(self.events)
+        self.trace.refuses = refuses
 
     def _carry_tangents(self, outer: Recorder) -> None:
         """Inside of forward mode, launches and the reverse sweep carry its tangents."""
@@ -437,17 +433,12 @@ class Tape(Journal):
             )
         temporary = outer.nesting()
         self.opened_within = outer.opened_notes()
-        self.derivative, self.saves_by, self.clears_duals = SecondOrder.derivative, SecondOrder.saves_by, True
-        self.saved = SavedValues((), self._saves, self.keep, True, None)
-        refuses, self.trace = self.trace.refuses, inner_trace(outer)
-        self.trace.events, self.trace.refuses = self.events, refuses
-        self._usual = None
+        self.carry_tangents()
+        self._trace_within(outer)
         self.take_tangents(outer, temporary, caller())
         outer.keep_gradients(own_gradients())
 
     def custom(self, custom: Custom) -> None:
-        if self.derivative.has_tangents and not custom.carries_tangents:
-            refuse_custom(custom, self)
         if self._inner is not None and custom.again is None:
             self._inner.refuse(custom)
         super().custom(custom)
@@ -477,13 +468,8 @@ class Tape(Journal):
                     self.rules.look_outside()
                 if inner is None:
                     self._differentiate()
-                elif isinstance(inner, TapeAsFunction):
-                    self.lost_values()
-                    inner.leave()
                 else:
-                    with independent_recordings(), inner.sweeping():
-                        self._differentiate()
-                    inner.leave()
+                    inner.leave(self._differentiate)
                 if self._check is not None:
                     self.grad_report = self._check.compare(self)
                 failed = False

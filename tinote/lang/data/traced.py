@@ -172,6 +172,12 @@ class Trace:
         self.events = self.taken_out = self.computes = None
         self.root = _CLOSED
 
+    def inner(self, events: list[Any] | None = None) -> Trace:
+        """A trace for a recording inside of this one, whose numbers may leave it only as its results."""
+        if self.family is None:
+            self.family = object()
+        return Trace(events, outer=self, family=self.family)
+
     def new(self, value: float, tangent: float = 0.0) -> Traced:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
         if type(value) is Traced:

@@ -26,8 +26,8 @@ from tinote.lang.ad.functional.runs import (
     refuse_open_recorder,
     result_of,
 )
-from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
@@ -195,7 +195,7 @@ class ArrayFunction:
         self, inputs: Sequence[Array], seeds: Sequence[Array], tangents: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
         """What `push` gives along `tangents`, and what `pull` with `seeds` changes by along them."""
-        journal = SecondOrder()
+        journal = Journal(tangents=True)
         with self._without_effects():
             outputs = self._place(inputs, self._facts(inputs))
             with ShadowsBefore() as before:

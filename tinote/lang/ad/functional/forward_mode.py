@@ -16,7 +16,6 @@ from tinote.compiler.launch.access_summary import AccessSummary
 from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.lang.ad.functional.second_order import give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -29,6 +28,7 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_shadow,
     write_tangents,
 )
+from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at

@@ -16,8 +16,8 @@ a field (`output`). With both `argnums` and `wrt`, derivatives come as a pair: o
 Inside of `f` a float that is differentiated is a traced number (`lang/data/traced.py`), as are what kernels return and
 what Python reads of fields; an array is an ndarray that kernels take in its place.
 A function that calls `grad`, `value_and_grad`, `vjp` or `jvp` can be differentiated itself, by these, a tape or forward
-mode (`nested.py`): there, gradients that are arrays come as ndarrays, to be passed to kernels, and numbers as traced
-numbers. Where a gradient is differentiated in reverse, `f` runs again, and must do the same.
+mode (`inner_derivative.py`): there, gradients that are arrays come as ndarrays, to be passed to kernels, and numbers
+as traced numbers. Where a gradient is differentiated in reverse, `f` runs again, and must do the same.
 `f` runs for real: what it writes stays written. An array that it writes must have one name only: one that is passed
 twice, or shares memory with another, is refused. The gradients and duals of all fields are left as they were.
 """
@@ -37,6 +37,8 @@ from tinote.ir.types import f64, machine_epsilon
 from tinote.lang.ad.functional.again import refuse_other_again
 from tinote.lang.ad.functional.directions import MOST_DIRECTIONS, OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.inner import Inner, agree
+from tinote.lang.ad.functional.inner_derivative import hessian_within, unrecorded, within
 from tinote.lang.ad.functional.inputs import (
     Array,
     Bound,
@@ -45,8 +47,6 @@ from tinote.lang.ad.functional.inputs import (
     number_or_array,
     shape_of,
 )
-from tinote.lang.ad.functional.nested import Inner, agree
-from tinote.lang.ad.functional.nesting import hessian_within, unrecorded, within
 from tinote.lang.ad.functional.rows import SeveralRows
 from tinote.lang.ad.functional.runs import (
     Run,
@@ -56,9 +56,10 @@ from tinote.lang.ad.functional.runs import (
     recorded_from,
     result_of,
 )
-from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.sparse import Pattern, misses, probe, values
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.ad.memory.values import plain_array
 from tinote.lang.capture.planned import Planned
@@ -474,7 +475,7 @@ def _value_and_grad_and_hvp(
     task.require("grad")
 
     def run(vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        journal = SecondOrder()
+        journal = Journal(tangents=True)
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
         directions = bound.directions(vector, task)

@@ -170,19 +170,20 @@ class Input:
         if self.number is not None:
             return sweep.adjoint(self.number).value
         assert self.field is not None
-        return self._derivative(self.field.grad)
+        return self._like_given(self.held(self.field.grad))
 
     def second(self, sweep: Sweep) -> Any:
         """The tangent of the adjoint."""
         if self.number is not None:
             return sweep.adjoint(self.number).tangent
         assert self.field is not None
-        return self._derivative(self.field.grad.dual)
+        return self._like_given(self.held(self.field.grad.dual))
 
-    def _derivative(self, found: Field) -> Any:
+    def held(self, found: Field) -> Any:
+        """A gradient or dual of its, as a number or an array of Python's own."""
         if self.stand_in is not None and self.stand_in.shape and active_listener() is None:
-            return self._like_given(self.stand_in.taken(found))
-        return self._like_given(number_or_array(found))
+            return self.stand_in.taken(found)
+        return number_or_array(found)
 
     def _like_given(self, found: Any) -> Any:
         if self.given is None or isinstance(self.given, np.ndarray):

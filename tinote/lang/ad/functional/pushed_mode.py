@@ -106,6 +106,32 @@ def next_depth(outer: Recorder) -> int:
     return 1 + (lifts[-1].depth if lifts else base_of(outer).depth)
 
 
+def parts_of(value: Any, lifts: Sequence[PushedMode]) -> list[Any]:
+    """The parts that a number has in these blocks: without the mark of the last one, then with it."""
+    if not lifts:
+        return [value]
+    first, second = lifts[-1].parts(value)
+    return [*parts_of(first, lifts[:-1]), *parts_of(second, lifts[:-1])]
+
+
+def number_of(parts: Sequence[Any], lifts: Sequence[PushedMode]) -> Any:
+    """The number that has these parts."""
+    if not lifts:
+        return parts[0]
+    half = len(parts) // 2
+    return lifts[-1].number(number_of(parts[:half], lifts[:-1]), number_of(parts[half:], lifts[:-1]))
+
+
+def fields_of(field: Field, lifts: Sequence[PushedMode]) -> list[Field]:
+    """The parts of a field. Raises `DifferentiationError` for one that is constant."""
+    if not lifts:
+        return [field]
+    tangents = lifts[-1].tangent_field(field)
+    if tangents is None:
+        raise DifferentiationError(f"'{field.name}' was declared to be constant", caller())
+    return [*fields_of(field, lifts[:-1]), *fields_of(tangents, lifts[:-1])]
+
+
 def shadows_with_values(outer: Recorder) -> set[Buffer]:
     """The gradients and duals that hold values in `outer`: the results of inner blocks."""
     base = base_of(outer)
@@ -138,10 +164,7 @@ class PushedMode(Recorder):
         self.opened = span
         self.opened_within = base.opened_notes()
         self.again = again
-        self.trace = Trace([], outer=base.trace)
-        if base.trace.family is None:
-            base.trace.family = object()
-        self.trace.family = base.trace.family
+        self.trace = base.trace.inner([])
         self.trace.computes = self
         self.clears_duals = base.clears_duals
         #: gradients and duals that hold the results of finished blocks

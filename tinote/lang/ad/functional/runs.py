@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
@@ -14,7 +15,7 @@ from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values
-from tinote.lang.session.state import recorder
+from tinote.lang.session.state import Recorder, recorder, recording_as
 from tinote.source import caller
 
 
@@ -103,18 +104,28 @@ def begin_along(journal: Journal, bound: Bound, directions: Sequence[Array]) -> 
 
 
 def recorded_from(
-    task: DifferentiatedFunction, bound: Bound, journal: Journal, kwargs: dict[str, Any], results: Sequence[Field] = ()
+    task: DifferentiatedFunction,
+    bound: Bound,
+    journal: Journal,
+    kwargs: dict[str, Any],
+    results: Sequence[Field] = (),
+    *,
+    top: Recorder | None = None,
+    parts: Callable[[Any], list[Any]] | None = None,
 ) -> Run:
     """Run `f` from these inputs under a journal. `results`: the fields with its results, instead of the returned value
-    or the loss of `task`.
+    or the loss of `task`. `top`: a recorder of `f` that records in the journal, and `parts` those that a result of it
+    has there.
     """
     journal.opened = task.span
     journal.is_swept = True
     journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
     try:
-        with journal.recording(), bound.running():
+        with journal.recording(), nullcontext() if top is None else recording_as(top), bound.running():
             returned = task.f(*bound.args, **kwargs)
-        found = results or [result_of(task, returned, journal.trace)]
+        found = results or [result_of(task, returned, (top or journal).trace)]
+        if parts is not None:
+            found = parts(found[0])
         lost = journal.lost_values()
         for result in found:
             if isinstance(result, Traced):

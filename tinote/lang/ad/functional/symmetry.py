@@ -1,9 +1,9 @@
 """Checks the symmetry of second derivatives that a reverse sweep around an inner gradient assumes.
 
 Reverse mode gives the derivative of w · g, for a gradient g and weights w, as the tangent of the gradient along w
-(`nested.py`). Custom gradients may differ from the derivatives of their functions, and then the matrix of second
-derivatives need not be symmetric. So a random direction u of all dependencies of g is tested: the tangent of g along u,
-times w, must equal the sweep's result times u. For random u the difference measures the error of that result.
+(`inner_gradient.py`). Custom gradients may differ from the derivatives of their functions, and then the matrix of
+second derivatives need not be symmetric. So a random direction u of all dependencies of g is tested: the tangent of g
+along u, times w, must equal the sweep's result times u. For random u the difference measures the error of that result.
 """
 
 from __future__ import annotations

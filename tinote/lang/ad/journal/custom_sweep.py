@@ -163,6 +163,12 @@ class CustomSweep(Recorder):
         for buffer in own(loaded) if self._stale else ():
             self.taking(buffer)
 
+    def add(self, number: int, adjoint: Dual) -> None:
+        """Accumulate the adjoint of a traced number from outside; 0: of a constant."""
+        if number:
+            known = self.adjoints.get(number)
+            self.adjoints[number] = adjoint if known is None else known + adjoint
+
     def bring_back(self) -> None:
         """Restore the values of all fields."""
         self._before.put_back()

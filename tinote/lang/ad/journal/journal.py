@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING, Request
+from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING, Derivative, Request
 from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
@@ -82,6 +82,9 @@ from tinote.runtime.owner import present_owner
 from tinote.runtime.seam import active_listener
 from tinote.source import NOWHERE, Span, caller
 
+_FORWARD_OVER_REVERSE = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
+_SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
+
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
 _NOTHING_APART: dict[Buffer, Buffer] = {}
 
@@ -92,8 +95,8 @@ def _is_active(value: Any) -> bool:
 
 class Journal(Recorder):
     """`observers`: notified of events. `saves`: whether values are saved between launches; `keep`: whether launches and
-    gradients can be run again during the journal's lifetime; `fit`: the memory limit (`SavedValues`). `trace`: what
-    numbers that Python reads belong to. `shares`: launches save what their gradients would compute too.
+    gradients can be run again during the journal's lifetime; `fit`: the memory limit (`SavedValues`). `trace`: of the
+    numbers that Python reads. `shares`: launches save what their gradients compute too; `tangents`: they carry some.
     """
 
     gradients = None  # a derivative that a kernel computes would not be recorded
@@ -163,6 +166,7 @@ class Journal(Recorder):
         fit: Callable[[int], None] | None = None,
         trace: Trace | None = None,
         shares: bool = False,
+        tangents: bool = False,
     ) -> None:
         self._usual = GRADIENT
         self.from_python = None
@@ -177,14 +181,12 @@ class Journal(Recorder):
             trace.events = self.events
         self.trace = trace
         self._observers = tuple(observers)
-        has_tangents = self.derivative.has_tangents
-        self.saved = SavedValues(self._observers, saves, keep, has_tangents, fit)
+        self.saved = SavedValues(self._observers, saves, keep, fit)
         self._uses: dict[Buffer, bool] = {}
         self._met: dict[Buffer, bool] = {}
         self.looked_at: dict[Buffer, bool] = {}
-        if has_tangents:
-            self.tangents = self.saved.temporary_tangents = {}
-            self._usual = None
+        if tangents:
+            self.carry_tangents()
 
     @property
     def records(self) -> list[Record]:
@@ -194,8 +196,14 @@ class Journal(Recorder):
     def share_work(self) -> None:
         """Launches save what their gradients would compute too."""
         if session.config.arch == "cpu":
-            self.derivative = self._usual = SHARED_GRADIENT
-            self.saves_by = SHARING
+            self.derivative, self._usual, self.saves_by = SHARED_GRADIENT, SHARED_GRADIENT, SHARING
+
+    def carry_tangents(self) -> None:
+        """Launch pushforwards, and sweep with the pushforwards of their pullbacks: forward over reverse mode. The
+        tangents of gradients are left in the duals of fields' gradients, and in those of the adjoints of numbers.
+        """
+        self.derivative, self.saves_by, self.clears_duals = _FORWARD_OVER_REVERSE, _SAVES_FORWARD, True
+        self.tangents, self._usual = self.saved.carry_tangents(), None
 
     @property
     def is_differentiated(self) -> bool:
@@ -350,17 +358,14 @@ class Journal(Recorder):
             return NumberFlow(self.trace, instance, tangents=tangents)
         return None
 
-    def request(self, flow: NumberFlow | None) -> Request:
-        """The kernel gradient for such a launch."""
-        return self.derivative if flow is None else self.derivative.with_arguments
-
     # ---- memory without a gradient
 
     def arguments(self, instance: Instance, values: tuple[Any, ...], flow: NumberFlow | None) -> Arguments:
         """The memory effects of a launch, with temporary gradients where differentiated values pass through memory
         without one. Raises `DifferentiationError`.
         """
-        found = recorded_arguments(instance, values, self.request(flow))
+        derivative = self.derivative
+        found = recorded_arguments(instance, values, derivative if flow is None else derivative.with_arguments)
         if self.active and found.touches_shadows(self.active):
             return self._taking_shadows(found)
         if self.active or found.stores_to_none:
@@ -635,6 +640,8 @@ class Journal(Recorder):
 
     def custom(self, custom: Custom) -> None:
         """A block with a custom VJP has completed."""
+        if self.derivative.has_tangents and not custom.carries_tangents:
+            _refuse_custom(custom, self)
         self._may_lose = self._has_custom = True
         for one in self._observers:
             one.custom(custom)
@@ -1019,3 +1026,13 @@ class Journal(Recorder):
         finally:
             if not self.leaves_shadows:
                 close_recording(self, failed=failed)
+
+
+def _refuse_custom(custom: Custom, outer: Journal) -> NoReturn:
+    """Raise for a block whose gradient has no known derivative, where that would be differentiated."""
+    raise DifferentiationError(
+        f"the gradient of '{custom.name}' cannot be differentiated",
+        custom.span,
+        hint="differentiate the gradient that ti.ad.grad gives by differences",
+        notes=outer.opened_notes(),
+    )

@@ -86,7 +86,6 @@ class SavedValues:
         observers: tuple[Observer, ...],
         between_launches: bool,
         again: bool,
-        tangents: bool,
         fit: Callable[[int], None] | None,
     ) -> None:
         self.between_launches = between_launches
@@ -98,7 +97,7 @@ class SavedValues:
         self.is_complete = True
         self.count = self.shared_bytes = 0
         self._observers = observers
-        self._tangents = tangents
+        self._tangents = False
         self.temporary_tangents = _NO_TANGENTS
         self.duals_apart = _NO_TANGENTS
         self._fit = fit
@@ -108,12 +107,18 @@ class SavedValues:
         # Whether the overwritten elements of an earlier recording may be used: where there are none, and where there
         # are some; observers are then not notified of these, and they hold for values only.
         self._follows = between_launches and not looks_at_all
-        self._traces = not (tangents or observers)
+        self._traces = not observers
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
         self._releases: tuple[Callable[[], None], ...] = ()  # of data that custom blocks and captured steps hold
         self._overwritten: Overwritten = ()  # by the launch under way, of needed elements, if unknown
         self._known = False  # whether the needed elements that the launch under way overwrites are known
+
+    def carry_tangents(self) -> dict[Buffer, Buffer]:
+        """The tangents of overwritten values are needed as well. Gives the temporary ones, of memory without a dual."""
+        self._tangents, self._traces = True, False
+        self.temporary_tangents = found = {}
+        return found
 
     @property
     def nbytes(self) -> int:

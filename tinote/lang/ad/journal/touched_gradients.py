@@ -11,7 +11,7 @@ from tinote.lang.ad.journal.events import Event, RecordedLaunch
 from tinote.lang.index_regions import IndexRegions, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments
-from tinote.lang.session.state import memory_of
+from tinote.lang.session.state import memory_of, session
 
 #: To copy, clear and give back so many bytes takes 5 µs, as long as to find out which elements two launches touch.
 _LARGE = 1 << 16
@@ -64,6 +64,14 @@ def touched_by(launch: Launched | None, gradients: Iterable[Buffer]) -> Mapping[
 def with_duals(gradients: Iterable[Buffer]) -> list[Buffer]:
     """Gradients and their duals."""
     return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
+
+
+def give_gradients_duals() -> None:
+    """Give every field that has a gradient a dual, if it has none, and its gradient too."""
+    for field in list(session.fields):
+        if field.buffer.primal is None and field.has_grad:
+            for one in (field, field.grad):
+                one.ensure_dual()
 
 
 def _with_same_duals(touched: Mapping[Buffer, IndexRegions]) -> Mapping[Buffer, IndexRegions]:

@@ -24,7 +24,9 @@ def as_array(value: Any) -> Array:
     """A number as an array of shape (), and an array as it is."""
     if isinstance(value, CapturedArray):
         return value if value.dtype == np.float64 else value.astype(np.float64)
-    return objects([value], ()) if type(value) is Traced else np.asarray(value, np.float64)
+    if type(value) is Traced:
+        return objects([value], ())
+    return value if isinstance(value, np.ndarray) and value.dtype == object else np.asarray(value, np.float64)
 
 
 def items_of(array: Array) -> list[Any]:
