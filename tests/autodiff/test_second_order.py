@@ -309,3 +309,49 @@ def test_value_gradient_and_product_come_of_one_run() -> None:
     np.testing.assert_allclose(along_x, 3 * at**2 + 12 * at**2, rtol=1e-14)
     with pytest.raises(DifferentiationError, match=r"ti\.ad\.value_and_grad_and_hvp differentiates"):
         ti.ad.value_and_grad_and_hvp(3)
+
+
+@pytest.mark.parametrize("around", ["hvp", "grad", "block"])
+@pytest.mark.parametrize("shadows", [{}, {"needs_grad": True}, {"needs_grad": True, "needs_dual": True}], ids=len)
+@pytest.mark.parametrize("kind", ["array", "field"])
+def test_memory_made_inside_of_what_is_differentiated_twice(kind: str, shadows: dict[str, bool], around: str) -> None:
+    ti.init(default_fp=ti.f64)
+    both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+    x = ti.field(ti.f64, shape=3, **both)
+    loss, total = [ti.field(ti.f64, shape=(), **both) for _ in range(2)]
+    column: Any = ti.types.ndarray(dtype=ti.f64, ndim=1) if kind == "array" else ti.template()
+
+    @ti.kernel
+    def fill(inner: column):
+        for i in x:
+            inner[i] = ti.sin(x[i]) * (i + 1)
+
+    @ti.kernel
+    def add(inner: column):
+        for i in x:
+            loss[None] += inner[i] ** 3
+
+    @ti.kernel
+    def weigh(slopes: ti.types.ndarray(dtype=ti.f64, ndim=1), along: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in x:
+            total[None] += slopes[i] * along[i]
+
+    def program() -> None:
+        made = ti.ndarray(ti.f64, 3, **shadows) if kind == "array" else ti.field(ti.f64, shape=3, **shadows)
+        fill(made)
+        add(made)
+
+    start, along = np.array([0.3, 0.5, 0.7]), np.array([1.0, -0.5, 0.25])
+    x.from_numpy(start)
+    slopes = ti.ad.grad(program, wrt=x, output=loss)
+    if around == "hvp":
+        found = ti.ad.hvp(program, wrt=x, output=loss)(along)
+    elif around == "grad":
+        found = ti.ad.grad(lambda: weigh(slopes(), along), wrt=x, output=total)()
+    else:
+        with ti.ad.FwdMode(loss=loss, param=x, seed=along), ti.ad.Tape(loss):
+            program()
+        found = x.grad.dual.to_numpy()
+    weights = (np.arange(3) + 1.0) ** 3
+    slope = 6 * np.sin(start) * np.cos(start) ** 2 - 3 * np.sin(start) ** 3
+    np.testing.assert_allclose(found, weights * slope * along, 1e-12)

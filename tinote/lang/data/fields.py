@@ -300,6 +300,9 @@ class Field(Located, Exchanged, Tokenised, NoArithmetic):
         for kind in sorted(self._needed):
             self._shadows[kind]._make_dense(shape, order, layout, offset)
             self._attach(kind)
+        if "grad" in self._needed and clears_duals():  # launches carry tangents, those of adjoints too
+            for one in (self, self.grad):
+                one.ensure_dual()
 
     def _new_memory(self, nbytes: int) -> Memory:
         """Memory of its own where kernels run."""
