@@ -31,7 +31,7 @@ from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
-from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.journal import Journal, carry_tangents
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
@@ -433,7 +433,7 @@ class Tape(Journal):
             )
         temporary = outer.nesting()
         self.opened_within = outer.opened_notes()
-        self.carry_tangents()
+        carry_tangents(self)
         self._trace_within(outer)
         self.take_tangents(outer, temporary, caller())
         outer.keep_gradients(own_gradients())

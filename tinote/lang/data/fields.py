@@ -50,6 +50,9 @@ _NUMBERS = (int, float, np.number)
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
 
+#: One number for each dimension.
+_Extents = tuple[int, ...]
+
 
 class Field(Located, Exchanged, Tokenised, NoArithmetic):
     """What all fields share; `isinstance(x, ti.Field)` tells a field from other objects.
@@ -287,9 +290,7 @@ class Field(Located, Exchanged, Tokenised, NoArithmetic):
             for kind in sorted(self._needed - self._shadows.keys()):
                 self._shadow(kind)
 
-    def _make_dense(
-        self, shape: tuple[int, ...], order: tuple[int, ...], layout: Layout, offset: tuple[int, ...]
-    ) -> None:
+    def _make_dense(self, shape: _Extents, order: _Extents, layout: Layout, offset: _Extents) -> None:
         """Come into being in memory of its own, with the gradient and dual that it needs."""
         strides, apart, nbytes = dense(self.dtype, shape, self.element, order, layout)
         try:
@@ -300,9 +301,7 @@ class Field(Located, Exchanged, Tokenised, NoArithmetic):
         for kind in sorted(self._needed):
             self._shadows[kind]._make_dense(shape, order, layout, offset)
             self._attach(kind)
-        if "grad" in self._needed and clears_duals():  # launches carry tangents, those of adjoints too
-            for one in (self, self.grad):
-                one.ensure_dual()
+        _give_duals(self)
 
     def _new_memory(self, nbytes: int) -> Memory:
         """Memory of its own where kernels run."""
@@ -861,3 +860,10 @@ def _is_plain(value: Any) -> bool:
     """Whether any array of floats takes the value as it is."""
     kind = type(value)
     return (kind is float or kind is int) and -_LARGEST <= value <= _LARGEST
+
+
+def _give_duals(made: Field) -> None:
+    """In a recording whose launches carry tangents, those of adjoints too, what has a gradient gets duals of both."""
+    if "grad" in made._needed and clears_duals():
+        for one in (made, made.grad):
+            one.ensure_dual()

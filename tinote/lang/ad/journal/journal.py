@@ -186,7 +186,7 @@ class Journal(Recorder):
         self._met: dict[Buffer, bool] = {}
         self.looked_at: dict[Buffer, bool] = {}
         if tangents:
-            self.carry_tangents()
+            carry_tangents(self)
 
     @property
     def records(self) -> list[Record]:
@@ -197,13 +197,6 @@ class Journal(Recorder):
         """Launches save what their gradients would compute too."""
         if session.config.arch == "cpu":
             self.derivative, self._usual, self.saves_by = SHARED_GRADIENT, SHARED_GRADIENT, SHARING
-
-    def carry_tangents(self) -> None:
-        """Launch pushforwards, and sweep with the pushforwards of their pullbacks: forward over reverse mode. The
-        tangents of gradients are left in the duals of fields' gradients, and in those of the adjoints of numbers.
-        """
-        self.derivative, self.saves_by, self.clears_duals = _FORWARD_OVER_REVERSE, _SAVES_FORWARD, True
-        self.tangents, self._usual = self.saved.carry_tangents(), None
 
     @property
     def is_differentiated(self) -> bool:
@@ -1026,6 +1019,14 @@ class Journal(Recorder):
         finally:
             if not self.leaves_shadows:
                 close_recording(self, failed=failed)
+
+
+def carry_tangents(journal: Journal) -> None:
+    """Launch pushforwards, and sweep with the pushforwards of their pullbacks: forward over reverse mode. The tangents
+    of gradients are left in the duals of fields' gradients, and in those of the adjoints of numbers.
+    """
+    journal.derivative, journal.saves_by, journal.clears_duals = _FORWARD_OVER_REVERSE, _SAVES_FORWARD, True
+    journal.tangents, journal._usual = journal.saved.carry_tangents(), None
 
 
 def _refuse_custom(custom: Custom, outer: Journal) -> NoReturn:
