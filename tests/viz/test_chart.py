@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tinote as ti
 from tinote.viz.draw import chart as drawing
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import COLORS, History, as_series, nice_ticks, tick_text
@@ -26,6 +27,63 @@ def draw_chart(history: History, width: int, height: int, y_label: str = "") -> 
     pen = PixelPen(width, height)
     drawing.draw_chart(pen, history, width, height, y_label=y_label)
     return pen.pixels()
+
+
+SAMPLES = [(0, 1.0), (1, 3.0), (2, math.nan), (3, 2.0), (4, math.inf), (5, 2.5), (6, 0.5), (7, 1.5)]
+#: What a page draws of a series: the path of each kind, of places that are the samples themselves.
+PATHS = """
+const drawn = {};
+for (const [kind, draw] of Object.entries(CHART_KINDS)) {
+  const path = (drawn[kind] = []);
+  const context = {
+    moveTo: (x, y) => path.push(["from", x, y]),
+    lineTo: (x, y) => path.push(["to", x, y]),
+    arc: (x, y) => path.splice(-1, 1, ["dot", x, y]),
+  };
+  for (const places of finiteRuns(rows, 1, (row) => [row[0], row[1]])) draw(context, places);
+}
+console.log(JSON.stringify(drawn));
+"""
+
+
+class PathPen:
+    """A pen that keeps what is drawn in one colour, as paths of the same form."""
+
+    def __init__(self) -> None:
+        self.path: list[list[object]] = []
+
+    def line(self, points, color, width):
+        self.path += [["to" if k else "from", *point] for k, point in enumerate(points)]
+
+    def disc(self, point, radius, color):
+        self.path.append(["dot", *point])
+
+
+def test_each_kind_of_chart_draws_the_same_in_python_and_in_the_page():
+    script = (Path(drawing.__file__).parents[1] / "static" / "draw/chart.js").read_text("utf-8")
+    rows = (
+        "[" + ", ".join(f"[{x}, {'NaN' if y != y else 'Infinity' if math.isinf(y) else y}]" for x, y in SAMPLES) + "]"
+    )
+    script += f"const rows = {rows};\n{PATHS}"
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    found = {}
+    for kind, draw in drawing.KINDS.items():
+        pen = PathPen()
+        for run in drawing._finite_runs(np.array(SAMPLES)[:, 1]):
+            draw(pen, [SAMPLES[k] for k in run], COLORS[0])
+        found[kind] = pen.path
+    assert found == json.loads(done.stdout)
+    assert found["steps"][:3] == [["from", 0, 1.0], ["to", 1, 1.0], ["to", 1, 3.0]]
+    assert [sort for sort, *_ in found["dots"]] == ["dot"] * 6
+
+
+def test_a_plot_has_a_kind_of_chart():
+    plot = ti.viz.Plot(lambda: 1.0, kind="steps")
+    assert plot.chart_kind == "steps" and ti.viz.Plot(lambda: 1.0).chart_kind == "line"
+    plot.kind = "dots"
+    assert plot.chart_kind == "dots"
+    with pytest.raises(ViewError, match="kind"):
+        ti.viz.Plot(lambda: 1.0, kind="bars")
 
 
 def test_history_keeps_few_samples_in_order_and_the_latest():

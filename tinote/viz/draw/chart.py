@@ -1,13 +1,14 @@
 """Running quantities, such as energies over time: the samples, their axes, and the static chart of them.
 
-The browser draws the same chart from the same samples (`static/draw/chart.js`); the rules for ticks are the same on
-both sides.
+The browser draws the same chart from the same samples (`static/draw/chart.js`); the rules for ticks and the kinds of
+chart are the same on both sides.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -173,10 +174,44 @@ def value_range(table: np.ndarray) -> tuple[float, float]:
     return low - air, high + air
 
 
+Points = Sequence[tuple[float, float]]
+
+
+def _draw_line(pen: Pen, points: Points, color: tuple[int, int, int]) -> None:
+    if len(points) > 1:
+        pen.line(points, color, 1.6)
+    else:
+        _draw_dots(pen, points, color)
+
+
+def _draw_steps(pen: Pen, points: Points, color: tuple[int, int, int]) -> None:
+    corners = [corner for (_, y), there in pairwise(points) for corner in ((there[0], y), there)]
+    _draw_line(pen, [points[0], *corners], color)
+
+
+def _draw_dots(pen: Pen, points: Points, color: tuple[int, int, int]) -> None:
+    for point in points:
+        pen.disc(point, 2, color)
+
+
+KINDS: dict[str, Callable[[Pen, Points, tuple[int, int, int]], None]] = {
+    "line": _draw_line,
+    "steps": _draw_steps,
+    "dots": _draw_dots,
+}
+"""The kinds of chart: each draws samples of one quantity that follow each other, in pixels."""
+
+
 def draw_chart(
-    pen: Pen, history: History, width: int, height: int = CHART_HEIGHT, x_label: str = "step", y_label: str = ""
+    pen: Pen,
+    history: History,
+    width: int,
+    height: int = CHART_HEIGHT,
+    x_label: str = "step",
+    y_label: str = "",
+    kind: str = "line",
 ) -> None:
-    """Draw the chart: axes with labels, a legend, one line per quantity."""
+    """Draw the chart: axes with labels, a legend, each quantity as its kind is drawn."""
     table = history.table()
     low, high = value_range(table)
     start, stop = (float(table[0, 0]), float(table[-1, 0])) if len(table) else (0.0, 1.0)
@@ -211,11 +246,7 @@ def draw_chart(
         pen.text((across + 19, 12), name, INK, "lm")
         across += 19 + text_width(name) + 16
         for run in _finite_runs(table[:, index + 1]):
-            points = [(x_of(table[row, 0]), y_of(table[row, index + 1])) for row in run]
-            if len(points) > 1:
-                pen.line(points, color, 1.6)
-            elif points:
-                pen.disc(points[0], 2, color)
+            KINDS[kind](pen, [(x_of(table[row, 0]), y_of(table[row, index + 1])) for row in run], color)
 
 
 def _finite_runs(values: np.ndarray) -> list[range]:

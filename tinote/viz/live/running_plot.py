@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import traitlets
 
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import as_series
+from tinote.viz.draw.chart import KINDS, as_series
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.arguments import argument, derived, function, sides, text
+from tinote.viz.live.arguments import argument, derived, function, one_of, sides, text
 from tinote.viz.live.simulation import CAPTURED, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
@@ -40,6 +40,8 @@ class Plot(LiveSimulation):
         Width and height in pixels.
     label : str
         What the vertical axis shows.
+    kind : {"line", "steps", "dots"}, default "line"
+        How samples are drawn.
     unattended_frames, timeline
         As for `ti.viz.Particles`.
 
@@ -68,6 +70,7 @@ class Plot(LiveSimulation):
     step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
     size: tuple[int, int] = argument(default=(480, 240), check=sides)
     label: str = argument(default="", check=text, sent=True)
+    kind: str = argument(default="line", check=one_of(*KINDS), sent=True)
 
     plot_label = derived(traitlets.Unicode(), "assign label")
 
@@ -97,6 +100,11 @@ class Plot(LiveSimulation):
         """Nothing but the samples."""
         del sources
         return {}
+
+    @property
+    def chart_kind(self) -> str:
+        """The one that was chosen."""
+        return self.kind
 
     @property
     def y_label(self) -> str:

@@ -88,6 +88,11 @@ class SimulatedView(LiveView):
         return Frame({}, [])
 
     @property
+    def chart_kind(self) -> str:
+        """How the samples of the plot are drawn (`draw/chart.py`)."""
+        return "line"
+
+    @property
     def y_label(self) -> str:
         """What is at the vertical axis of the plot."""
         raise NotImplementedError

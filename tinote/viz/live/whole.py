@@ -53,5 +53,6 @@ def _below(view: SimulatedView, frame: Frame | None) -> list[tuple[int, Callable
         parts.append((COLORBAR_HEIGHT, bar))
     if view.series:
         size = {"width": view.width, "height": view.chart_height}
-        parts.append((view.chart_height, partial(draw_chart, history=view.history, y_label=view.y_label, **size)))
+        look = {"y_label": view.y_label, "kind": view.chart_kind}
+        parts.append((view.chart_height, partial(draw_chart, history=view.history, **look, **size)))
     return parts

@@ -1,5 +1,5 @@
-// The running plot: samples, and a line chart of them. The rules for ticks and for thinning are those of
-// `viz/draw/chart.py`.
+// The running plot: samples, and a chart of them. The rules for ticks and for thinning, and the kinds of chart, are
+// those of `viz/draw/chart.py`.
 
 const SERIES_COLORS = {
   light: ["#2f6fd0", "#c96012", "#2b8252", "#8450c6", "#b3315f", "#5f6670"],
@@ -98,11 +98,41 @@ function numberText(value) {
   return signed(String(Number(value.toPrecision(4))));
 }
 
+/** The kinds of chart: each adds samples of one series that follow each other, in pixels, to the path. */
+const CHART_KINDS = {
+  line(context, places) {
+    if (places.length < 2) return CHART_KINDS.dots(context, places); // A value that stands alone is a dot.
+    places.forEach((place, at) => (at ? context.lineTo(...place) : context.moveTo(...place)));
+  },
+  steps(context, places) {
+    const corners = places.slice(1).flatMap((place, at) => [[place[0], places[at][1]], place]);
+    CHART_KINDS.line(context, [places[0], ...corners]);
+  },
+  dots(context, places) {
+    for (const place of places) {
+      context.moveTo(place[0] + 1.4, place[1]);
+      context.arc(...place, 1.4, 0, 2 * Math.PI);
+    }
+  },
+};
+
+/** The parts of `rows` whose values in a column are finite, as places: a series has a gap where one is not. */
+function finiteRuns(rows, column, place) {
+  const runs = [];
+  let run = null;
+  for (const row of rows) {
+    if (!Number.isFinite(row[column])) run = null;
+    else if (run) run.push(place(row));
+    else runs.push((run = [place(row)]));
+  }
+  return runs;
+}
+
 /**
- * Draw `history` on `canvas`, width × height CSS pixels: axes, labels, one line a series, and the sample `marked`, if
- * one is. Colours: `names.length` from the theme.
+ * Draw `history` on `canvas`, width × height CSS pixels: axes, labels, each series as its `kind` is drawn, and the
+ * sample `marked`, if one is. Colours: `names.length` from the theme.
  */
-function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark, marked }) {
+function drawChart(canvas, { history, names, width, height, xLabel, yLabel, kind, dark, marked }) {
   const scale = canvas.width / width;
   const context = canvas.getContext("2d");
   const styles = getComputedStyle(canvas);
@@ -169,22 +199,14 @@ function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark
     context.fillText(yLabel, 0, 0);
     context.restore();
   }
+  const draw = Object.hasOwn(CHART_KINDS, kind) ? CHART_KINDS[kind] : CHART_KINDS.line;
   context.lineWidth = 1.6;
   context.lineJoin = "round";
   names.forEach((_, series) => {
     context.strokeStyle = SERIES_COLORS[dark ? "dark" : "light"][series];
     context.beginPath();
-    const drawn = (at) => Number.isFinite(rows[at]?.[series + 1]);
-    rows.forEach((row, at) => {
-      if (!drawn(at)) return;
-      const place = [x(row[0]), y(row[series + 1])];
-      if (drawn(at - 1)) context.lineTo(...place);
-      else if (drawn(at + 1)) context.moveTo(...place);
-      else {
-        context.moveTo(place[0] + 1.4, place[1]); // A value that stands alone is a dot.
-        context.arc(...place, 1.4, 0, 2 * Math.PI);
-      }
-    });
+    const runs = finiteRuns(rows, series + 1, (row) => [x(row[0]), y(row[series + 1])]);
+    for (const places of runs) draw(context, places);
     context.stroke();
   });
   if (!marked) return;

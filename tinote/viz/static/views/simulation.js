@@ -27,7 +27,7 @@ function sign(name) {
 }
 
 // What a view is laid out by: it is made anew where one of these changes.
-const LAYOUT = ["width", "height", "chart_height", "colorbar", "color_label", "plot_label", "label", "timeline"];
+const LAYOUT = ["width", "height", "chart_height", "colorbar", "color_label", "plot_label", "kind", "label", "timeline"];
 
 /** A view that `make({ model, el })` makes and that changes its layout as its traits do, those that are `named` as well. */
 function laidOut(make, named = []) {
@@ -258,8 +258,8 @@ function simulationView({
       chart.dataset.across = String(across);
     }
     const latest = sample();
-    const labels = { xLabel: "step", yLabel: model.get("plot_label") };
-    drawChart(chart, { history, names, width: across, height, ...labels, dark, marked: past === null ? null : latest });
+    const look = { xLabel: "step", yLabel: model.get("plot_label"), kind: model.get("kind"), dark };
+    drawChart(chart, { history, names, width: across, height, ...look, marked: past === null ? null : latest });
     values.forEach((value, index) => {
       value.textContent = latest ? numberText(latest[index + 1]) : "";
     });
