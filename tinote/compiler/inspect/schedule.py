@@ -17,6 +17,7 @@ from tinote.remarks import Remark
 from tinote.source import Span
 
 if TYPE_CHECKING:
+    from tinote.compiler.inspect.stages import Stages
     from tinote.compiler.launch import gpu_launch
 else:
     gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
@@ -115,6 +116,13 @@ def plan_tasks(
         return plans
     groups = gpu_launch.workgroups_of(fn, config)
     return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
+
+
+def tasks_of(stages: Stages) -> tuple[TaskPlan, ...]:
+    """Those of a kernel, or of its gradient, at its last step."""
+    if stages.last is None:
+        return ()
+    return plan_tasks(stages.last, stages.config, stages.remarks, stages.verdicts)
 
 
 def _plan(task: Task, serial: Mapping[Span, str], judged: Mapping[tuple[str, int, int], LoopVerdict]) -> TaskPlan:

@@ -29,7 +29,7 @@ from tinote.source import NOWHERE
 
 def generated(fn: Function, config: Config) -> PythonModule:
     """The Python code of a function under these options."""
-    return generate(fn, config.reports_overflow, config.bounds_check)
+    return generate(fn, config.reports_overflow, bool(config.bounds_check))
 
 
 class PythonCode(TextCode):

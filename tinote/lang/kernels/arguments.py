@@ -72,6 +72,21 @@ class RecordingNeeds:
     external_arrays: tuple[ExternalArray, ...]
     shadows_as_values: tuple[Buffer, ...]
 
+    @classmethod
+    def of(cls, arguments: Arguments) -> RecordingNeeds:
+        """Those of a launch with these arguments. Raises as `Arguments.gradient_facts`."""
+        facts = arguments.gradient_facts
+        return cls(
+            bool(facts.old_values),
+            facts.in_order,
+            arguments.asks,
+            bool(facts.live_in_before),
+            arguments.fixed_regions,
+            bool(facts.copied),
+            arguments.external_arrays,
+            arguments.shadows_as_values,
+        )
+
 
 class Arguments:
     """A launch: a specialisation and the values that it is launched with. `request`: which gradient is meant.
@@ -203,17 +218,7 @@ class Arguments:
     @cached_property
     def needs(self) -> RecordingNeeds:
         """What a recording asks of it. Raises as `gradient_facts`."""
-        facts = self.gradient_facts
-        return RecordingNeeds(
-            bool(facts.old_values),
-            facts.in_order,
-            self.asks,
-            bool(facts.live_in_before),
-            self.fixed_regions,
-            bool(facts.copied),
-            self.external_arrays,
-            self.shadows_as_values,
-        )
+        return RecordingNeeds.of(self)
 
     @cached_property
     def broken_paths(self) -> tuple[BrokenPath, ...]:
@@ -276,11 +281,6 @@ class Arguments:
     def stores_to_none(self) -> bool:
         """Whether a value that is differentiated is stored into memory without a gradient."""
         return bool(self.specialisation.broken_paths(self.request))
-
-    @property
-    def has_old_values(self) -> bool:
-        """Whether the launch has to save old values for its gradient."""
-        return bool(self.specialisation.gradient_facts(self.request).old_values)
 
     @cached_property
     def asks(self) -> bool:

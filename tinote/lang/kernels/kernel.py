@@ -497,10 +497,7 @@ class Kernel(Tokenised, Generic[P, R]):
         TaskTable
             A row for each task.
         """
-        made = stages.stages_of(self._latest().specialisation, gradient)
-        if made.last is None:
-            return TaskTable()
-        return TaskTable(schedule.plan_tasks(made.last, made.config, made.remarks, made.verdicts))
+        return TaskTable(schedule.tasks_of(stages.stages_of(self._latest().specialisation, gradient)))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched.

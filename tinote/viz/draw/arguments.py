@@ -15,9 +15,9 @@ import functools
 import inspect
 import math
 import operator
-import os
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, Union
 
@@ -241,7 +241,7 @@ def _instance(kind: type) -> _Kind:
             raise TypeError
         return value
 
-    return _Kind("a path" if issubclass(kind, os.PathLike) else f"a {kind.__name__}", take)
+    return _Kind("a path" if issubclass(kind, PurePath) else f"a {kind.__name__}", take)
 
 
 def _whole(value: Any) -> int:

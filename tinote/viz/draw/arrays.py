@@ -60,8 +60,8 @@ def as_positions(value: Any, name: str = "x", space: bool = False) -> np.ndarray
 
 
 def is_color_list(value: Any) -> bool:
-    """Whether `value` lists colours of which some are text, or that are written in different ways: no array of numbers
-    holds them.
+    """Whether `value` lists colours that no array of numbers holds: some are text, or they are written in different
+    ways.
     """
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "UO"

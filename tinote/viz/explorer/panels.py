@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.inspect.gradient_cost import GradientCosts, Saved, gradient_costs
-from tinote.compiler.inspect.schedule import AtomicUse, TaskPlan, plan_tasks
+from tinote.compiler.inspect.schedule import AtomicUse, TaskPlan, plan_tasks, tasks_of
 from tinote.compiler.inspect.stages import Stages
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
@@ -41,7 +41,7 @@ def _row(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
 
 def _tasks(stages: Stages, rows: Rows) -> Json:
     assert stages.last is not None
-    plans = plan_tasks(stages.last, stages.config, stages.remarks, stages.verdicts)
+    plans = tasks_of(stages)
     shown = [_task(plan, number, rows) for number, plan in enumerate(plans)]
     own = "private copies" if any(plan.workgroups is None for plan in plans) else "workgroups"
     columns = ("task", "line", "schedule", "iterations", own, "atomics left", "checks", "reads", "writes")

@@ -39,7 +39,7 @@ class Renews(enum.Enum):
     NOTHING = "nothing: pages read it"
 
 
-class Argument(traitlets.TraitType[Any, Any]):
+class DeclaredArgument(traitlets.TraitType[Any, Any]):
     """An argument of a view; see `argument`."""
 
     def __init__(
@@ -111,7 +111,7 @@ def argument(
     that is there. `renews`: what a change has made anew. `sent`: whether pages have it, as the look's `sent` says or
     else as it is.
     """
-    return Argument(default, check, kw_only=kw_only, alias=alias, fixed=fixed, renews=renews, sent=sent)
+    return DeclaredArgument(default, check, kw_only=kw_only, alias=alias, fixed=fixed, renews=renews, sent=sent)
 
 
 def derived(trait: traitlets.TraitType[Any, Any], instead: str) -> Any:
@@ -120,7 +120,7 @@ def derived(trait: traitlets.TraitType[Any, Any], instead: str) -> Any:
     return trait.tag(sync=True, instead=instead)
 
 
-def arguments_of(cls: type) -> list[Argument]:
+def arguments_of(cls: type) -> list[DeclaredArgument]:
     """The arguments of a class of views in the order of its signature: those without keyword, its own, inherited
     ones.
     """
@@ -130,7 +130,7 @@ def arguments_of(cls: type) -> list[Argument]:
 
 
 def _is_argument(value: object) -> bool:
-    return isinstance(value, Argument)
+    return isinstance(value, DeclaredArgument)
 
 
 def given_of(view: Any) -> dict[str, Any]:

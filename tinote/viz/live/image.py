@@ -150,7 +150,7 @@ class Image(StagedSimulation):
         scale = ColorScale(given.cmap, given.limits)
         marks = GridMarks(scale, given, is_scalar=cells.ndim == 2)
         sent = {
-            **self.sent_of_all(given, size),
+            **self._sent_of_all(given, size),
             "colorbar": given.colorbar and cells.ndim == 2,
             "table": scale.as_text(),
             "marks": marks.looks,

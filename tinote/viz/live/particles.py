@@ -240,7 +240,7 @@ class Particles(StagedSimulation):
         is_sent = is_fixed and not in_space
         has_numbers = any(one.dtype != np.uint8 for one in (found, *marks.read(points).values()))
         sent = {
-            **self.sent_of_all(given, given.size),
+            **self._sent_of_all(given, given.size),
             "color": _css(found) if is_sent and found.ndim == 1 else "",
             "colors": found.tobytes() if is_sent and found.ndim == 2 else b"",
             "radius": float(radii.max(initial=0.0)) if len(radii) else 0.0,

@@ -194,7 +194,7 @@ class Scene(StagedSimulation):
         """What the arguments are in the picture."""
         paper = given.background
         background = "" if paper is None else _css(as_colors(paper, name="background"))
-        sent = {**self.sent_of_all(given, given.size), "background": background}
+        sent = {**self._sent_of_all(given, given.size), "background": background}
         return SceneLook(sent, UPWARDS[given.up], (given.azimuth, given.elevation))
 
     def wear(self, look: SceneLook) -> None:  # type: ignore[override]

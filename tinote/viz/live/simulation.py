@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tinote.errors import SerializationError, suggestion
+from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
@@ -24,27 +24,22 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
 from tinote.viz.live.arguments import (
-    Argument,
     Renews,
     argument,
-    arguments_of,
-    bound,
     function,
-    given_of,
     located,
     number,
     sides,
-    signature_of,
     text,
     whole,
 )
+from tinote.viz.live.declared import DeclaredView
 from tinote.viz.live.film import record_film
 from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.playback import Playback
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.simulated import RUNS, SimulatedView
 from tinote.viz.live.whole import whole_picture, write_svg_of
-from tinote.viz.notebook.front_end import Bundle, after_cell, for_page, stored_size
+from tinote.viz.notebook.front_end import Bundle, for_page, stored_size
 from tinote.viz.notebook.view import Frame
 from tinote.viz.pages.sources import BoundSlider, ViewFunctions
 
@@ -70,16 +65,7 @@ PAGES = (".html", ".htm")
 Quantities = Callable[[], float] | Mapping[str, Callable[[], float]] | None
 
 
-class Look(Protocol):
-    """What a view is painted by, made of its arguments."""
-
-    @property
-    def sent(self) -> Mapping[str, Any]:
-        """What pages have of it, by the names of traits."""
-        ...
-
-
-class LiveSimulation(SimulatedView):
+class LiveSimulation(DeclaredView):
     """Base of the views of a running simulation.
 
     `step()` advances it by one step, `reset()` takes it back to its start, `energy` or `plots` are numbers that are
@@ -132,22 +118,16 @@ class LiveSimulation(SimulatedView):
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
     timeline: float = argument(default=32.0, check=MEGABYTES, renews=Renews.NOTHING, sent=True)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if any(isinstance(value, Argument) for value in vars(cls).values()):
-            cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
-
     def __init__(self, *args: Any, **given: Any) -> None:
         self.prepare()
         with located():
-            for name, value in bound(type(self), args, given).items():
-                setattr(self, name, value)
+            self.take(args, given)
             quantities = self.quantities_given()
             step, pointer = getattr(self, "step", None), getattr(self, "pointer", None)
             self.exception: BaseException | None = None
             captured = None if step is None else AutomaticCapture(step)
             self.frames = FrameMaker(self, captured, self.reset_function, pointer, quantities, self._send_from_worker)
-            self.wear(self.arranged(Namespace(**given_of(self))))
+            self.look_as_given()
         self._functions = ViewFunctions(step, self.reset_function, pointer, Pointer)
         self.playback = Playback(self, self.frames)
         self.page_sliders: dict[str, BoundSlider] = {}
@@ -166,66 +146,11 @@ class LiveSimulation(SimulatedView):
         self.is_made = True
         self._all.add(self)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self.is_made:
-            with located():
-                self._check_assigned(name)
-        super().__setattr__(name, value)
-
-    def _check_assigned(self, name: str) -> None:
-        """Raise `ViewError` for what has no such attribute, and for what is not assigned."""
-        known = {one.keyword: one for one in arguments_of(type(self))}
-        if name in known:
-            known[name].check_change()  # Also of one that is called as a method is.
-        if name.startswith("_") or name in vars(self):
-            return
-        if not hasattr(type(self), name):
-            raise ViewError(f"{type(self).__name__} has no attribute {name!r}{suggestion(name, known)}")
-        if self.has_trait(name):
-            instead = self.trait_metadata(name, "instead")
-        else:
-            instead = RUNS if getattr(getattr(type(self), name), "fset", self) is None else None
-        if instead:
-            raise ViewError(f"{name} of a view cannot be assigned", hint=instead)
-
     # What a subclass provides.
-
-    def prepare(self) -> None:
-        """Begin, before there are arguments."""
 
     def quantities_given(self) -> dict[str, Callable[[], float]]:
         """What is sampled after each frame, by its name."""
         raise NotImplementedError
-
-    def arranged(self, given: Namespace) -> Look:
-        """How the view looks with these arguments. Raises `ViewError` where they do not go together."""
-        raise NotImplementedError
-
-    # What follows from the arguments.
-
-    @property
-    def sent(self) -> Mapping[str, Any]:
-        """What pages have of the look, by the names of traits."""
-        return self.look.sent
-
-    def wear(self, look: Look) -> None:
-        """Look like this from the next frame on."""
-        former = self.look.sent if self.is_made else {}
-        self.look: Any = look
-        changed = {name: value for name, value in look.sent.items() if name not in former or former[name] != value}
-        for name in changed:
-            trait = self.traits()[name]
-            if not isinstance(trait, Argument):
-                self.set_trait(name, changed[name])
-        if self.is_made:
-            self.send_state([name for name in changed if isinstance(self.traits()[name], Argument)])
-
-    def was_changed(self, *, repaint: bool) -> None:
-        """An argument has another value: pages are to show it, and what the notebook keeps of the view, too."""
-        if repaint:
-            self.repaint()
-        if self.program:
-            after_cell(self.keep_program)
 
     def repaint(self) -> None:
         """Show the state once more, unless a frame comes anyway."""
@@ -556,7 +481,7 @@ class StagedSimulation(LiveSimulation):
         return self.sent["plot_label"]
 
     @staticmethod
-    def sent_of_all(given: Namespace, size: tuple[int, int]) -> dict[str, Any]:
+    def _sent_of_all(given: Namespace, size: tuple[int, int]) -> dict[str, Any]:
         """What pages have of every view's look."""
         label = given.plot_label or ("energy" if given.energy is not None else "")
         return {"width": size[0], "height": size[1], "plot_label": label}

@@ -146,9 +146,7 @@ class GUI(KeyNames):
         fast_gui: bool = False,
     ) -> None:
         del fullscreen, fast_gui
-        width, height = (res, res) if isinstance(res, int) else res if len(res) == 2 else (0, 0)
-        if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS):
-            raise ViewError(f"res must be from 1 to {MOST_PIXELS:,} pixels each way, not {res!r}")
+        width, height = _pixels(res)
         self.name = name
         self.res = (int(width), int(height))
         self.background_color: Any = background_color
@@ -448,10 +446,7 @@ class GUI(KeyNames):
         color : int
             0xRRGGBB.
         """
-        points = self._points(pos, "pos")
-        if len(points) != 1:
-            raise ViewError(f"text stands at one position, not at {len(points)}")
-        x, y = points[0]
+        x, y = _only(self._points(pos, "pos"))
         self._canvas.text(str(content), float(x), float(y), float(font_size), as_colors(color))
 
     @_interruptible
@@ -551,12 +546,7 @@ class GUI(KeyNames):
         color : int
             0xRRGGBB.
         """
-        field = as_numbers(vector_field, "vector_field")
-        if field.ndim != 3 or field.shape[2] != 2 or arrow_spacing < 1:
-            raise ViewError(
-                f"vector_field has shape {field.shape}, and arrows are {arrow_spacing} cells apart",
-                hint="vectors over the window have shape (columns, rows, 2), and arrows are at least one cell apart",
-            )
+        field = _vectors(vector_field, arrow_spacing)
         first = min(arrow_spacing // 2, *(extent - 1 for extent in field.shape[:2]))
         self.arrow_field(field[first::arrow_spacing, first::arrow_spacing], color=color)
 
@@ -775,6 +765,32 @@ def _frame_limit(audience_now: Audience) -> int | None:
             raise ViewError(f"{FRAMES_VARIABLE} must be a number of frames, not {text!r}")
         return int(text)
     return UNATTENDED_FRAMES if audience_now is Audience.PROGRAM else None
+
+
+def _pixels(res: int | Sequence[int]) -> Sequence[int]:
+    """The width and height of a window. Raises `ViewError`."""
+    width, height = (res, res) if isinstance(res, int) else res if len(res) == 2 else (0, 0)
+    if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS):
+        raise ViewError(f"res must be from 1 to {MOST_PIXELS:,} pixels each way, not {res!r}")
+    return width, height
+
+
+def _only(points: np.ndarray) -> np.ndarray:
+    """The place of a text. Raises `ViewError` where there are several."""
+    if len(points) != 1:
+        raise ViewError(f"text stands at one position, not at {len(points)}")
+    return points[0]
+
+
+def _vectors(value: Any, apart: int) -> np.ndarray:
+    """Vectors over a window, to be drawn as arrows that stand so many cells apart. Raises `ViewError`."""
+    field = as_numbers(value, "vector_field")
+    if field.ndim != 3 or field.shape[2] != 2 or apart < 1:
+        raise ViewError(
+            f"vector_field has shape {field.shape}, and arrows are {apart} cells apart",
+            hint="vectors over the window have shape (columns, rows, 2), and arrows are at least one cell apart",
+        )
+    return field
 
 
 def _widths(value: Any, count: int, name: str) -> np.ndarray:

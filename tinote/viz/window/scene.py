@@ -584,6 +584,11 @@ class WindowScene:
             Which of the matrices are used.
         vertex_offset, vertex_count, index_offset, index_count : int, optional
             Which part of the vertices and of the indices is used.
+
+        Raises
+        ------
+        ViewError
+            For transforms of another shape.
         """
         if transforms is not None:
             places = as_numbers(transforms, "transforms")

@@ -157,9 +157,9 @@ def _construct_object(e: Emitter, call: CallSite, kind: type) -> StructValue:
     _dispatch(e, call.after(CallTarget(init, (made,))), init, False)
     members = {name: e.force(member) for name, member in made.members.items()}
     typed = {
-        name: member.type if isinstance(member, Value) else member.info
+        name: found
         for name, member in members.items()
-        if isinstance(member, Value) or (isinstance(member, StructValue) and member.info is not None)
+        if (found := member.type if isinstance(member, Value) else getattr(member, "info", None)) is not None
     }
     return StructValue(members, StructInfo(kind.__name__, typed, methods, owner=kind))
 

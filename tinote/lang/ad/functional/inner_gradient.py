@@ -84,6 +84,7 @@ from tinote.lang.ad.journal.events import (
     with_inner,
 )
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore
@@ -326,7 +327,7 @@ class _InnerGradient:
             give_gradients_duals()
             if isinstance(base, Journal) and self.carries:
                 journal.take_tangents(base, base.tangents or {}, self.inner.span)
-        journal.starts_as_used()
+        journal.starts_from(living_buffers())
         return journal
 
     def _blocks(self, journal: Journal) -> list[PushedMode]:

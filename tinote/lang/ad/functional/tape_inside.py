@@ -1,4 +1,4 @@
-"""A tape inside of another recording, of which its gradients are values, with derivatives of their own.
+"""A tape inside of another recording: its gradients are values there, with derivatives of their own.
 
     with ti.ad.Tape(cost):
         for _ in range(20):

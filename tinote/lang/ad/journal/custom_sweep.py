@@ -222,6 +222,7 @@ def _place_in(arguments: Arguments, buffer: Buffer, kinds: Any) -> Span:
     """The first operation of these kinds that a kernel has on a field."""
     specialisation = arguments.specialisation
     for op in walk(specialisation.lowered.function.region):
-        if isinstance(op, kinds) and arguments.actual(root_of(op.buffer)) is buffer:
-            return op.loc
+        if isinstance(op, Load | Store | Atomic) and isinstance(op, kinds):
+            if arguments.actual(root_of(op.buffer)) is buffer:
+                return op.loc
     return specialisation.source.span

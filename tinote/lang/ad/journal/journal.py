@@ -26,7 +26,7 @@ from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
+from tinote.lang.ad.journal.saved_values import SavedValues, refuse_old_values
 from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
@@ -899,9 +899,7 @@ class Journal(Recorder):
         return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
 
     def begin_loss(self, loss: Field, clear: Callable[[], None] | None = None) -> None:
-        """Open the recording, `clear` what it begins with, and set the loss to its initial value, zero. Raises
-        `DifferentiationError` where others use it.
-        """
+        """Open the recording, `clear` gradients, set the loss to 0. Raises `DifferentiationError` if others use it."""
         self._met[loss.buffer] = True
         try:
             open_recording(self)
@@ -929,10 +927,6 @@ class Journal(Recorder):
         """
         for buffer in buffers:
             self._uses.setdefault(buffer, False)
-
-    def starts_as_used(self) -> None:
-        """Treat the present values of fields as used before: values that Python writes replace them."""
-        self.starts_from(living_buffers())
 
     def touched_before(self) -> set[Buffer]:
         """The fields that recorded launches have read or written, and that Python has written since."""
@@ -976,8 +970,7 @@ class Journal(Recorder):
             refuse_same_values(self)
         use(self)
         if not needs_no_claims(self.owner):
-            shadows = self.shadows
-            claim(shadows, clear=clear)
+            claim(shadows := self.shadows, clear=clear)
             self._begin_duals_of(shadows)
 
     def reverse(self) -> None:

@@ -76,13 +76,9 @@ def needs_temporaries(arguments: Arguments, reached: Collection[Buffer], active:
 
 def chosen(launch: RecordedLaunch, *, needs_temporaries: bool) -> RecordedLaunch:
     """A launch with its selected gradient: with temporary adjoints or, if it can, without."""
-    arguments = launch.arguments
-    assert arguments.plain is not None
-    if (
-        not needs_temporaries
-        and not arguments.external_arrays
-        and launch.old_values is None
-        and not arguments.plain.has_old_values
-    ):
-        arguments = arguments.plain
+    arguments, plain = launch.arguments, launch.arguments.plain
+    assert plain is not None
+    if not (needs_temporaries or arguments.external_arrays or launch.old_values is not None):
+        if not plain.specialisation.gradient_facts(plain.request).old_values:
+            arguments = plain
     return launch.differentiated_as(arguments)

@@ -18,6 +18,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import Choice, Refused, StepFacts, StepUnderTape, Touching, Way
 from tinote.lang.ad.journal.events import Custom, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -245,7 +246,7 @@ class _Trial(Trial):
     def _journal(self) -> Any:
         """A new journal, of a continuing program."""
         journal = self._make()
-        journal.starts_as_used()
+        journal.starts_from(living_buffers())
         if self.shares:
             journal.share_work()
         for buffer, span in (self.held or {}).items():
