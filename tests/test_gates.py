@@ -207,9 +207,7 @@ LONG_CLASSES = {
     "tinote.lang.capture.on_device.PreparedOnDevice": 511,
     "tinote.lang.data.fields.Field": 645,
     "tinote.lang.data.matrix.Matrix": 537,
-    "tinote.lang.kernels.arguments.Arguments": 402,
     "tinote.lang.kernels.kernel.Kernel": 470,
-    "tinote.viz.live.particles.Particles": 447,
     "tinote.viz.live.scene.Scene": 494,
     "tinote.viz.window.gui.GUI": 691,
 }
