@@ -139,8 +139,8 @@ def views(monkeypatch: pytest.MonkeyPatch, shared_code: dict[str, str]) -> Itera
     for name, value in shared_code.items():
         monkeypatch.setenv(name, value)
 
-    def noting(self: LiveSimulation, **options: Any) -> None:
-        init(self, **options)
+    def noting(self: LiveSimulation, *args: Any, **options: Any) -> None:
+        init(self, *args, **options)
         made.append(self)
 
     monkeypatch.setattr(LiveSimulation, "__init__", noting)

@@ -323,6 +323,8 @@ def _write(path: Path, text: str) -> Path:
 
 def reason_of(error: Exception) -> str:
     """Why a view cannot run, as its page says it."""
+    if isinstance(error, ViewError):  # What it is about is the view, and not the line that asks for the page.
+        return error.message + (f"\nhelp: {error.hint}" if error.hint else "")
     return describe_error(error) if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
 
 

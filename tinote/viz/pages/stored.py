@@ -15,6 +15,7 @@ from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
 from tinote.runtime.seam import seam
 from tinote.source import location_name
+from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.front_end import PAGE_TYPE, Bundle
 from tinote.viz.pages.bundle import ENGINES, payload, unpacked
 from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
@@ -65,7 +66,8 @@ def kept(view: Any, largest: int) -> Kept:
     try:
         made = running(view, unasked=True)
     except TinoteError as error:
-        place = f"{location_name(error.span)}: " if error.span.line else ""
+        of_code = error.span.line and not isinstance(error, ViewError)  # which is about the view
+        place = f"{location_name(error.span)}: " if of_code else ""
         return Kept("", place + error.message)
     except Exception as error:  # One of the user's step, which nobody has asked to run.
         return Kept("", reason_of(error))

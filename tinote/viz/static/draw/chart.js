@@ -83,7 +83,8 @@ function tickText(value, step) {
 function timesPower(text) {
   let [mantissa, exponent] = text.split("e");
   if (mantissa.includes(".")) mantissa = mantissa.replace(/\.?0+$/, "");
-  const power = `10${[...String(Number(exponent))].map((digit) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(digit)]).join("")}`;
+  const raised = (digit) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(digit)];
+  const power = `10${[...String(Number(exponent))].map(raised).join("")}`;
   return signed(/^-?1$/.test(mantissa) ? mantissa.slice(0, -1) + power : `${mantissa}×${power}`);
 }
 

@@ -27,9 +27,10 @@ function sign(name) {
 }
 
 // What a view is laid out by: it is made anew where one of these changes.
-const LAYOUT = ["width", "height", "chart_height", "colorbar", "color_label", "plot_label", "kind", "label", "timeline"];
+const SIZES = ["width", "height", "chart_height"];
+const LAYOUT = [...SIZES, "colorbar", "color_label", "plot_label", "kind", "label", "timeline"];
 
-/** A view that `make({ model, el })` makes and that changes its layout as its traits do, those that are `named` as well. */
+/** A view that `make({ model, el })` makes, anew where one of `LAYOUT` changes, or of the traits that are `named`. */
 function laidOut(make, named = []) {
   return {
     render({ model, el }) {
