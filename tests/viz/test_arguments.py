@@ -86,7 +86,10 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "plot": (
         ti.viz.Plot,
         {"quantities": one, "step": nothing},
-        {"size": (320, 160), "label": "loss", "kind": "dots", "steps_per_frame": 2, "unattended_frames": 3, "timeline": 2.0},
+        {
+            "size": (320, 160), "label": "loss", "kind": "dots", "steps_per_frame": 2, "unattended_frames": 3,
+            "timeline": 2.0,
+        },
     ),
     "scene": (
         ti.viz.Scene,

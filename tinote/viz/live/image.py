@@ -53,6 +53,8 @@ class ImageLook(NamedTuple):
 class Image(StagedSimulation):
     """A live view of a field over the plane, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
+    Its arguments are attributes that can be changed, as those of `ti.viz.Particles`.
+
     Parameters
     ----------
     field : Field or array, shape (columns, rows), or with 3 components

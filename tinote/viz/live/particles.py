@@ -89,6 +89,9 @@ class Particles(StagedSimulation):
     (57,600 on 480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page
     would. In space that many, of any colours, are painted by compiled kernels, the nearest in each pixel.
 
+    Arguments are attributes, too: `view.cmap = "plasma"` changes the view where it is shown, and widgets can be linked
+    to them. The functions that a view calls stay those that it was made with.
+
     Parameters
     ----------
     x : Field or array, shape (N, 2) or (N, 3)
@@ -251,16 +254,9 @@ class Particles(StagedSimulation):
             "in_space": in_space,
         }
         self._count = len(points)
-        return ParticlesLook(
-            sent=sent,
-            given=given,
-            bounds=_checked_bounds(bounds, points.shape[1]),
-            scale=scale,
-            colors=found if is_fixed else None,
-            numbers=numbers,
-            has_one_radius=is_single(given.radius),
-            marks=marks,
-        )
+        colors = found if is_fixed else None
+        bounds = _checked_bounds(bounds, points.shape[1])
+        return ParticlesLook(sent, given, bounds, scale, colors, numbers, is_single(given.radius), marks)
 
     def __repr__(self) -> str:
         box = " × ".join(f"[{low:g}, {high:g}]" for low, high in self.look.bounds)

@@ -158,164 +158,167 @@ function turnCamera(model, canvas, turns) {
   });
 }
 
-export default laidOut(({ model, el }) => {
-  const canvas = make("canvas", { class: "tinote-stage", role: "img" });
-  const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(canvas.width, canvas.height);
-  const target = pixelsOf(image, scale);
-  const bar = model.get("colorbar") ? colorBar(model) : null;
-  let discs, table, looks, marked, glowing, ownInks;
-  const readLook = () => {
-    discs = stamps(model.get("radius") * scale, canvas.width);
-    table = colorTable(model);
-    looks = model.get("marks");
-    marked = Object.keys(looks).length > 0;
-    glowing = model.get("glow");
-    const own = model.get("colors").byteLength ? copied(model.get("colors"), Uint8Array) : null;
-    ownInks = inksOf(own, own ? own.length / 3 : 0, table);
-  };
-  readLook();
-  let last = null;
-  let trail = []; // The codes of the frames that a trail reaches back to,
-  let pastTrail = null; // and those of a frame that is shown again.
-  // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
-  const coarse = document.createElement("canvas");
-  [coarse.width, coarse.height] = [model.get("width"), model.get("height")];
-  const coarseContext = coarse.getContext("2d");
-  let coarseImage = null;
-  const paintCover = (color) => {
-    coarseImage ??= coarseContext.createImageData(coarse.width, coarse.height);
-    uncovered(new Uint32Array(coarseImage.data.buffer), last.cover, color);
-    coarseContext.putImageData(coarseImage, 0, 0);
-    if (last.bitmap) {
-      coarseContext.globalCompositeOperation = "source-in"; // Its colours, as much as is covered.
-      coarseContext.drawImage(last.bitmap, 0, 0);
-      coarseContext.globalCompositeOperation = "source-over";
-    }
-    context.drawImage(coarse, 0, 0, canvas.width, canvas.height);
-  };
-  const paint = () => {
-    const paper = model.get("background") || (isDark(el) ? "#14181d" : "#ffffff");
-    const color = packed(model.get("color") || "#000000");
-    if (last?.cover && !marked) {
-      context.fillStyle = paper;
-      context.fillRect(0, 0, canvas.width, canvas.height);
-    } else {
-      target.pixels.fill(packed(paper));
-      if (last) paintMarked(color);
-      context.putImageData(image, 0, 0);
-    }
-    if (last?.cover) paintCover(color);
-    if (last?.box) drawEdges(context, last.box, isDark(el) ? "#5d6672" : "#a6abb3", scale);
-  };
-  const paintMarked = (color) => {
-    paintBelow(color);
-    if (!last.cover) paintParticles(color);
-    if (last.arrows && looks.arrows) paintArrows(target, last.arrows, last.arrowInks, looks.arrows);
-  };
-  const paintBelow = (color) => {
-    if (looks.trail) {
-      const one = looks.trail.color ? packedParts(looks.trail.color) : color;
-      const inks = looks.trail.color ? null : (last.trailInks ?? last.inks ?? ownInks);
-      paintTrails(target, pastTrail ?? trail, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
-    }
-    if (last.edges && looks.edges) paintEdges(target, last.edges, last.edgeInks, looks.edges);
-  };
-  const paintParticles = (color) => {
-    const { positions, radii } = last;
-    const inks = last.inks ?? ownInks;
-    if (radii || glowing) paintDiscs(target, positions, model.get("radius"), radii, color, inks, glowing);
-    else splat(target, positions, discs, color, inks);
-  };
-  const keep = (message, buffers) => {
-    if (!message.trail || !looks.trail) return;
-    const [count, codes] = [2 * message.count, copied(buffers[buffers.length - 2], Uint16Array)];
-    const rows = message.trail === "whole" ? [] : [...trail];
-    for (let at = 0; at < codes.length; at += count) rows.push(codes.slice(at, at + count));
-    trail = rows.slice(-looks.trail.length - 1);
-  };
-  const remember = (message, buffers) => {
-    const parts = ownParts(buffers.slice(0, message.trail ? -2 : -1));
-    const rows = trail;
-    return { parts: [...parts, ...rows], show: () => shown(message, parts, rows) };
-  };
-  const show = (message, buffers) => shown(message, buffers, null);
-  const shown = (message, buffers, rows) => {
-    pastTrail = rows;
-    const [, colors] = buffers;
-    if (!message.cover || !colors.byteLength) return showDecoded(message, buffers, null);
-    return createImageBitmap(new Blob([colors], { type: "image/jpeg" })).then(
-      (bitmap) => () => showDecoded(message, buffers, bitmap),
-    );
-  };
-  const showDecoded = (message, [positions, colors, ...more], bitmap) => {
-    const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
-    const bytes = (name) => part[name] && copied(part[name], Uint8Array);
-    const codes = (name) => part[name] && copied(part[name], Uint16Array);
-    const sent = message.cover ? copied(positions, Uint8Array) : null;
-    const cover = message.cover === "bits" ? bitsAsBytes(sent) : sent;
-    const rgb = !cover && colors.byteLength ? copied(colors, Uint8Array) : null;
-    const [edges, arrows] = [codes("edges"), codes("arrows")];
-    const inks = cover ? null : inksOf(bytes("codes") ?? rgb, positions.byteLength >> 2, table);
-    last?.bitmap?.close();
-    last = {
-      cover,
-      bitmap,
-      box: message.edges,
-      positions: cover ? null : copied(positions, Uint16Array),
-      inks,
-      radii: codes("radii"),
-      edges,
-      edgeInks: inksOf(bytes("edges_inks"), edges?.length >> 2, table),
-      arrows,
-      arrowInks: inksOf(bytes("arrows_inks"), arrows?.length >> 2, table),
-      trailInks: inksOf(bytes("trail_inks"), message.count, table),
+export default laidOut(
+  ({ model, el }) => {
+    const canvas = make("canvas", { class: "tinote-stage", role: "img" });
+    const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(canvas.width, canvas.height);
+    const target = pixelsOf(image, scale);
+    const bar = model.get("colorbar") ? colorBar(model) : null;
+    let discs, table, looks, marked, glowing, ownInks;
+    const readLook = () => {
+      discs = stamps(model.get("radius") * scale, canvas.width);
+      table = colorTable(model);
+      looks = model.get("marks");
+      marked = Object.keys(looks).length > 0;
+      glowing = model.get("glow");
+      const own = model.get("colors").byteLength ? copied(model.get("colors"), Uint8Array) : null;
+      ownInks = inksOf(own, own ? own.length / 3 : 0, table);
     };
-    if (bar && "low" in message) bar.show(message.low, message.high);
-    paint();
-    const words = [counted(message.count, "particle", "particles")];
-    if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
-    if ("longest" in message) words.push(`arrows up to ${numberText(message.longest)}`);
-    if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
-    canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
-    return words;
-  };
-  const restyle = () => {
     readLook();
-    bar?.recolor();
-    paint();
-  };
-  const inSpace = model.get("in_space");
-  const takes = (event) =>
-    !inSpace ||
-    (!event.shiftKey &&
-      last?.positions &&
-      isNear(
-        event,
-        last.positions,
-        model.get("width"),
-        model.get("height"),
-        Math.max(2 * model.get("radius"), model.get("reach")),
-      ));
-  if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
-  const styles = ["radius", "color", "colors", "background", "table", "marks", "glow"];
-  const unwatch = watchTraits(model, styles, restyle);
-  const dispose = simulationView({
-    model,
-    el,
-    stage: canvas,
-    below: bar?.node,
-    show,
-    keep,
-    remember,
-    repaint: paint,
-    takes,
-  });
-  return () => {
-    unwatch();
-    bar?.dispose();
-    last?.bitmap?.close();
-    dispose();
-  };
-}, ["in_space"]);
+    let last = null;
+    let trail = []; // The codes of the frames that a trail reaches back to,
+    let pastTrail = null; // and those of a frame that is shown again.
+    // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
+    const coarse = document.createElement("canvas");
+    [coarse.width, coarse.height] = [model.get("width"), model.get("height")];
+    const coarseContext = coarse.getContext("2d");
+    let coarseImage = null;
+    const paintCover = (color) => {
+      coarseImage ??= coarseContext.createImageData(coarse.width, coarse.height);
+      uncovered(new Uint32Array(coarseImage.data.buffer), last.cover, color);
+      coarseContext.putImageData(coarseImage, 0, 0);
+      if (last.bitmap) {
+        coarseContext.globalCompositeOperation = "source-in"; // Its colours, as much as is covered.
+        coarseContext.drawImage(last.bitmap, 0, 0);
+        coarseContext.globalCompositeOperation = "source-over";
+      }
+      context.drawImage(coarse, 0, 0, canvas.width, canvas.height);
+    };
+    const paint = () => {
+      const paper = model.get("background") || (isDark(el) ? "#14181d" : "#ffffff");
+      const color = packed(model.get("color") || "#000000");
+      if (last?.cover && !marked) {
+        context.fillStyle = paper;
+        context.fillRect(0, 0, canvas.width, canvas.height);
+      } else {
+        target.pixels.fill(packed(paper));
+        if (last) paintMarked(color);
+        context.putImageData(image, 0, 0);
+      }
+      if (last?.cover) paintCover(color);
+      if (last?.box) drawEdges(context, last.box, isDark(el) ? "#5d6672" : "#a6abb3", scale);
+    };
+    const paintMarked = (color) => {
+      paintBelow(color);
+      if (!last.cover) paintParticles(color);
+      if (last.arrows && looks.arrows) paintArrows(target, last.arrows, last.arrowInks, looks.arrows);
+    };
+    const paintBelow = (color) => {
+      if (looks.trail) {
+        const one = looks.trail.color ? packedParts(looks.trail.color) : color;
+        const inks = looks.trail.color ? null : (last.trailInks ?? last.inks ?? ownInks);
+        paintTrails(target, pastTrail ?? trail, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
+      }
+      if (last.edges && looks.edges) paintEdges(target, last.edges, last.edgeInks, looks.edges);
+    };
+    const paintParticles = (color) => {
+      const { positions, radii } = last;
+      const inks = last.inks ?? ownInks;
+      if (radii || glowing) paintDiscs(target, positions, model.get("radius"), radii, color, inks, glowing);
+      else splat(target, positions, discs, color, inks);
+    };
+    const keep = (message, buffers) => {
+      if (!message.trail || !looks.trail) return;
+      const [count, codes] = [2 * message.count, copied(buffers[buffers.length - 2], Uint16Array)];
+      const rows = message.trail === "whole" ? [] : [...trail];
+      for (let at = 0; at < codes.length; at += count) rows.push(codes.slice(at, at + count));
+      trail = rows.slice(-looks.trail.length - 1);
+    };
+    const remember = (message, buffers) => {
+      const parts = ownParts(buffers.slice(0, message.trail ? -2 : -1));
+      const rows = trail;
+      return { parts: [...parts, ...rows], show: () => shown(message, parts, rows) };
+    };
+    const show = (message, buffers) => shown(message, buffers, null);
+    const shown = (message, buffers, rows) => {
+      pastTrail = rows;
+      const [, colors] = buffers;
+      if (!message.cover || !colors.byteLength) return showDecoded(message, buffers, null);
+      return createImageBitmap(new Blob([colors], { type: "image/jpeg" })).then(
+        (bitmap) => () => showDecoded(message, buffers, bitmap),
+      );
+    };
+    const showDecoded = (message, [positions, colors, ...more], bitmap) => {
+      const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
+      const bytes = (name) => part[name] && copied(part[name], Uint8Array);
+      const codes = (name) => part[name] && copied(part[name], Uint16Array);
+      const sent = message.cover ? copied(positions, Uint8Array) : null;
+      const cover = message.cover === "bits" ? bitsAsBytes(sent) : sent;
+      const rgb = !cover && colors.byteLength ? copied(colors, Uint8Array) : null;
+      const [edges, arrows] = [codes("edges"), codes("arrows")];
+      const inks = cover ? null : inksOf(bytes("codes") ?? rgb, positions.byteLength >> 2, table);
+      last?.bitmap?.close();
+      last = {
+        cover,
+        bitmap,
+        box: message.edges,
+        positions: cover ? null : copied(positions, Uint16Array),
+        inks,
+        radii: codes("radii"),
+        edges,
+        edgeInks: inksOf(bytes("edges_inks"), edges?.length >> 2, table),
+        arrows,
+        arrowInks: inksOf(bytes("arrows_inks"), arrows?.length >> 2, table),
+        trailInks: inksOf(bytes("trail_inks"), message.count, table),
+      };
+      if (bar && "low" in message) bar.show(message.low, message.high);
+      paint();
+      const words = [counted(message.count, "particle", "particles")];
+      if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
+      if ("longest" in message) words.push(`arrows up to ${numberText(message.longest)}`);
+      if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
+      canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
+      return words;
+    };
+    const restyle = () => {
+      readLook();
+      bar?.recolor();
+      paint();
+    };
+    const inSpace = model.get("in_space");
+    const takes = (event) =>
+      !inSpace ||
+      (!event.shiftKey &&
+        last?.positions &&
+        isNear(
+          event,
+          last.positions,
+          model.get("width"),
+          model.get("height"),
+          Math.max(2 * model.get("radius"), model.get("reach")),
+        ));
+    if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
+    const styles = ["radius", "color", "colors", "background", "table", "marks", "glow"];
+    const unwatch = watchTraits(model, styles, restyle);
+    const dispose = simulationView({
+      model,
+      el,
+      stage: canvas,
+      below: bar?.node,
+      show,
+      keep,
+      remember,
+      repaint: paint,
+      takes,
+    });
+    return () => {
+      unwatch();
+      bar?.dispose();
+      last?.bitmap?.close();
+      dispose();
+    };
+  },
+  ["in_space"],
+);

@@ -159,124 +159,127 @@ function hoverTip(canvas, ask) {
   return { tip, tell, hide };
 }
 
-export default laidOut(({ model, el }) => {
-  const canvas = make("canvas", { class: "tinote-stage", role: "img" });
-  const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
-  const context = canvas.getContext("2d");
-  const view = newName();
-  let eye = null; // The camera as this page has it.
-  let first = null; // As the kernel has placed it.
-  let version = -1;
-  let drawn = false; // Whether the last frame is one that the page draws.
-  let bitmap = null;
-  let wanted = false;
+export default laidOut(
+  ({ model, el }) => {
+    const canvas = make("canvas", { class: "tinote-stage", role: "img" });
+    const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
+    const context = canvas.getContext("2d");
+    const view = newName();
+    let eye = null; // The camera as this page has it.
+    let first = null; // As the kernel has placed it.
+    let version = -1;
+    let drawn = false; // Whether the last frame is one that the page draws.
+    let bitmap = null;
+    let wanted = false;
 
-  const paint = () => {
-    const own = model.get("background");
-    const [top, bottom] = own ? [own, own] : SKIES[isDark(el) ? "dark" : "light"];
-    if (drawn) drawing.paint(context, eye, top, bottom);
-    else if (bitmap) context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  };
-  let looked = "";
-  let looks = 0; // The kernel may handle two messages in the wrong order.
-  /** Tell how the page looks. Gives whether a frame comes of that. */
-  const look = () => {
-    const { draws, reason } = drawing; // With another reason a frame comes, whose words have it.
-    const message = { kind: "look", view, dark: isDark(el), scale, draws, reason };
-    if (looked === JSON.stringify(message)) return false;
-    looked = JSON.stringify(message);
-    looks += 1;
-    say(model, { ...message, order: looks });
-    return true;
-  };
-  const drawing = new PageDrawing(model, look);
-  const adopt = (sent, number) => {
-    if (!sent || number === version) return;
-    version = number;
-    eye = { ...sent };
-    first = { position: sent.position, target: sent.target };
-  };
-  const set = (position, target) => {
-    const distance = norm(minus(position, target));
-    eye = { ...eye, position, target, near: 1e-3 * distance, far: 1e3 * distance };
-    if (wanted) return;
-    wanted = true;
-    requestAnimationFrame(() => {
-      wanted = false;
-      if (drawn) paint();
-      say(model, { kind: "camera", position: eye.position, target: eye.target });
-    });
-  };
-  moveCamera(canvas, {
-    get: () => eye,
-    set,
-    home: () => first && set(first.position, first.target),
-    click: (place) => say(model, { kind: "pick", place }),
-    flies: () => model.get("controls") === "fly",
-    picks: model.get("can_pick"),
-  });
-  // What is asked is what is there now.
-  const ask = (place) => "past" in el.dataset || say(model, { kind: "hover", view, place });
-  const hover = model.get("can_pick") && hoverTip(canvas, ask);
-  const hovered = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
-  const keep = (message, buffers, isShown) => {
-    adopt(message.scene?.eye ?? message.eye, message.eyeVersion);
-    if (message.scene && isShown) drawing.keep(message.scene, buffers);
-  };
-  const known = new Map(); // The arrays of the newest scene by their numbers: a frame brings those that are new.
-  const remember = (message, buffers) => {
-    const parts = ownParts(buffers.slice(0, -1));
-    const { scene } = message;
-    if (!scene) return { parts, show: () => show(message, parts) };
-    scene.parts.forEach((number, at) => known.set(number, parts[at]));
-    const used = arraysOf(scene);
-    for (const number of [...known.keys()]) if (!used.has(number)) known.delete(number);
-    if (known.size < used.size) return null;
-    const whole = { ...message, scene: { ...scene, parts: [...known.keys()] } };
-    const all = [...known.values()];
-    const again = () => {
-      drawing.keep(whole.scene, all);
-      return show(whole, all);
+    const paint = () => {
+      const own = model.get("background");
+      const [top, bottom] = own ? [own, own] : SKIES[isDark(el) ? "dark" : "light"];
+      if (drawn) drawing.paint(context, eye, top, bottom);
+      else if (bitmap) context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
     };
-    return { parts: all, show: again };
-  };
-  const show = (message, buffers) => {
-    const words = [message.picked, message.reason ?? drawing.reason].filter(Boolean);
-    canvas.setAttribute("aria-label", model.get("label"));
-    if (message.scene && drawing.draws) {
-      drawn = true;
-      el.dataset.draws = "page";
-      paint();
-    }
-    if (!message.picture) return words;
-    return createImageBitmap(new Blob([buffers[0]], { type: message.picture })).then((found) => () => {
-      drawn = false;
-      el.dataset.draws = "kernel";
-      bitmap?.close();
-      bitmap = found;
-      paint();
-      return words;
+    let looked = "";
+    let looks = 0; // The kernel may handle two messages in the wrong order.
+    /** Tell how the page looks. Gives whether a frame comes of that. */
+    const look = () => {
+      const { draws, reason } = drawing; // With another reason a frame comes, whose words have it.
+      const message = { kind: "look", view, dark: isDark(el), scale, draws, reason };
+      if (looked === JSON.stringify(message)) return false;
+      looked = JSON.stringify(message);
+      looks += 1;
+      say(model, { ...message, order: looks });
+      return true;
+    };
+    const drawing = new PageDrawing(model, look);
+    const adopt = (sent, number) => {
+      if (!sent || number === version) return;
+      version = number;
+      eye = { ...sent };
+      first = { position: sent.position, target: sent.target };
+    };
+    const set = (position, target) => {
+      const distance = norm(minus(position, target));
+      eye = { ...eye, position, target, near: 1e-3 * distance, far: 1e3 * distance };
+      if (wanted) return;
+      wanted = true;
+      requestAnimationFrame(() => {
+        wanted = false;
+        if (drawn) paint();
+        say(model, { kind: "camera", position: eye.position, target: eye.target });
+      });
+    };
+    moveCamera(canvas, {
+      get: () => eye,
+      set,
+      home: () => first && set(first.position, first.target),
+      click: (place) => say(model, { kind: "pick", place }),
+      flies: () => model.get("controls") === "fly",
+      picks: model.get("can_pick"),
     });
-  };
-  const repaint = () => {
-    const asked = look();
-    paint();
-    return asked;
-  };
-  const unwatch = watchTraits(model, ["background"], paint);
-  const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, remember, view });
-  if (hover) {
-    canvas.after(hover.tip);
-    model.on("msg:custom", hovered);
-  }
-  return () => {
+    // What is asked is what is there now.
+    const ask = (place) => "past" in el.dataset || say(model, { kind: "hover", view, place });
+    const hover = model.get("can_pick") && hoverTip(canvas, ask);
+    const hovered = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
+    const keep = (message, buffers, isShown) => {
+      adopt(message.scene?.eye ?? message.eye, message.eyeVersion);
+      if (message.scene && isShown) drawing.keep(message.scene, buffers);
+    };
+    const known = new Map(); // The arrays of the newest scene by their numbers: a frame brings those that are new.
+    const remember = (message, buffers) => {
+      const parts = ownParts(buffers.slice(0, -1));
+      const { scene } = message;
+      if (!scene) return { parts, show: () => show(message, parts) };
+      scene.parts.forEach((number, at) => known.set(number, parts[at]));
+      const used = arraysOf(scene);
+      for (const number of [...known.keys()]) if (!used.has(number)) known.delete(number);
+      if (known.size < used.size) return null;
+      const whole = { ...message, scene: { ...scene, parts: [...known.keys()] } };
+      const all = [...known.values()];
+      const again = () => {
+        drawing.keep(whole.scene, all);
+        return show(whole, all);
+      };
+      return { parts: all, show: again };
+    };
+    const show = (message, buffers) => {
+      const words = [message.picked, message.reason ?? drawing.reason].filter(Boolean);
+      canvas.setAttribute("aria-label", model.get("label"));
+      if (message.scene && drawing.draws) {
+        drawn = true;
+        el.dataset.draws = "page";
+        paint();
+      }
+      if (!message.picture) return words;
+      return createImageBitmap(new Blob([buffers[0]], { type: message.picture })).then((found) => () => {
+        drawn = false;
+        el.dataset.draws = "kernel";
+        bitmap?.close();
+        bitmap = found;
+        paint();
+        return words;
+      });
+    };
+    const repaint = () => {
+      const asked = look();
+      paint();
+      return asked;
+    };
+    const unwatch = watchTraits(model, ["background"], paint);
+    const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, remember, view });
     if (hover) {
-      hover.hide();
-      model.off("msg:custom", hovered);
+      canvas.after(hover.tip);
+      model.on("msg:custom", hovered);
     }
-    unwatch();
-    drawing.close();
-    bitmap?.close();
-    dispose();
-  };
-}, ["controls", "renderer"]);
+    return () => {
+      if (hover) {
+        hover.hide();
+        model.off("msg:custom", hovered);
+      }
+      unwatch();
+      drawing.close();
+      bitmap?.close();
+      dispose();
+    };
+  },
+  ["controls", "renderer"],
+);
