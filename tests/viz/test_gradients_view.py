@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import tinote as ti
-from tinote.errors import DifferentiationError, TinoteError
+from tinote.errors import TinoteError
 from tinote.lang.ad.checks.horizons import Horizon, HorizonReport
 from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.source import Span
@@ -47,7 +47,7 @@ def test_lines_are_where_their_numbers_are() -> None:
     # Two decades of the axis are as high as the line says.
     ticks = [tick["at"] for tick in found["y"]["ticks"]]
     assert np.diff(ticks) == pytest.approx(np.diff(heights)[0] * 2 / math.log10(2))
-    assert [tick["text"] for tick in found["y"]["ticks"]] == ["10⁻⁶", "10⁻⁴", "0.01", "1"]
+    assert [tick["text"] for tick in found["y"]["ticks"]] == ["10⁻⁶", "10⁻⁴", "10⁻²", "10⁰"]
     assert found["rows"][3] == ["3 kernel_1", "7.629e-06"] and found["rows"][0][0] == "start"
 
 
@@ -160,7 +160,7 @@ def test_without_a_program_nothing_else_runs(taped: Any) -> None:
         ti.viz.gradients(tape, program=program)
     with pytest.raises(TinoteError, match="needs `program` and `wrt`"):
         ti.viz.gradients(tape, wrt=x)
-    with pytest.raises(DifferentiationError, match="looks into a tape"):
+    with pytest.raises(TinoteError, match="tape must be a Tape, not a function"):
         ti.viz.gradients(program)
 
 
