@@ -5,6 +5,7 @@ other, bit for bit; where two recordings use the same memory at the same time, a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import threading
 import time
@@ -1021,6 +1022,39 @@ def test_generators_whose_blocks_do_not_nest(name: str) -> None:
             next(one)
         assert error.value.span.line == line_of(f"generator {name}")
     # Nothing records any longer.
+    own = made(1)[0]
+    assert by_tape(own).tobytes() == flat(WAYS["grad"](own))
+
+
+@pytest.mark.parametrize("inner", ["tape", "forward"])
+@pytest.mark.parametrize("outer", ["tape", "forward"])
+def test_a_block_ends_after_those_that_were_opened_in_it(outer: str, inner: str) -> None:
+    first, second = made(2)
+
+    def block(kind: str, own: Own) -> Any:
+        return ti.ad.Tape(own.loss) if kind == "tape" else ti.ad.FwdMode(loss=own.loss, param=own.x, seed=own.start)
+
+    blocks = block(outer, first), block(inner, second)
+    for one in blocks:
+        one.__enter__()
+    with pytest.raises(DifferentiationError, match="the block ends before another one") as error:
+        blocks[0].__exit__(None, None, None)
+    assert [note.text for note in error.value.notes] == ["the other one"]
+    with pytest.raises(DifferentiationError, match="the block ends"):
+        blocks[1].__exit__(None, None, None)
+    # In the right order, and after an error in either block, nothing is wrong.
+    for failing in (0, 1, 2):
+        with contextlib.ExitStack() as stack:
+            if failing:
+                stack.enter_context(contextlib.suppress(ZeroDivisionError))
+            for depth, (kind, own) in enumerate([(outer, first), (inner, second)]):
+                if failing == depth:
+                    stack.enter_context(contextlib.suppress(ZeroDivisionError))
+                stack.enter_context(block(kind, own))
+                own.begin()
+                own.measure()
+            if failing:
+                raise ZeroDivisionError
     own = made(1)[0]
     assert by_tape(own).tobytes() == flat(WAYS["grad"](own))
 

@@ -46,15 +46,7 @@ from tinote.lang.session.owners import (
     own_gradients,
     take_all_gradients,
 )
-from tinote.lang.session.state import (
-    DifferentiationBlock,
-    Recorder,
-    begin_block,
-    end_block,
-    independent_recordings,
-    recorder,
-    session,
-)
+from tinote.lang.session.state import Recorder, block_out_of_order, independent_recordings, recorder, session
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
@@ -198,7 +190,6 @@ class Tape(Journal):
     grad_report: GradientReport | None = None
     is_swept = leaves = True
     _place = _NOWHERE
-    _around_block: DifferentiationBlock | None = None
 
     def __init__(
         self,
@@ -357,17 +348,17 @@ class Tape(Journal):
         inner = self._inner
         if inner is not None:
             inner.enter()
-        self.begin_loss(self.loss, self._clear if self.clear_gradients else None)
+        self.begin_loss(self.loss, clears=self.clear_gradients)
+        if outer is not None and self.clear_gradients:
+            clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
         if self._check is not None:
             self._check.start()
-        self._around_block = begin_block(self)
         try:
             if inner is not None:
                 inner.start()
             self.start()
             return self
         except BaseException:  # an interrupt
-            end_block(self, self._around_block, failed=True)
             self._end()
             close_recording(self, failed=True)
             raise
@@ -379,12 +370,6 @@ class Tape(Journal):
             self._inner = self._inside(outer, span)
         else:
             self._carry_tangents(outer)
-
-    def _clear(self) -> None:
-        """Set the gradients to zero at entry, and what tangents they have."""
-        clear_own_gradients(self)
-        if recorder.get() is not None:
-            clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
 
     def _end(self) -> None:
         """It records no longer."""
@@ -446,9 +431,12 @@ class Tape(Journal):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        misplaced: DifferentiationError | None = None
         try:
             if self._place is _NOWHERE:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
+            if kind is None and recorder.get() is not self:
+                misplaced = block_out_of_order(self.opened)
             if self._inner is None:
                 self.stop()
             else:
@@ -462,7 +450,8 @@ class Tape(Journal):
         failed = True
         inner = self._inner
         try:
-            end_block(self, self._around_block, failed=kind is not None)
+            if misplaced is not None:
+                raise misplaced
             if kind is None:
                 if self._observers and self.rules is not None:
                     self.rules.look_outside()

@@ -206,42 +206,19 @@ class Recorder:
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
 
 
-class DifferentiationBlock(Protocol):
-    """A `with` block of the user's that differentiates. Blocks of one context end in the opposite order: generators,
-    of which each goes on where it was, could end them otherwise.
+def block_out_of_order(opened: Span) -> DifferentiationError:
+    """The error of a `with` block of the user's that differentiates and ends where another recorder than its own is
+    open. Blocks of one context end in the opposite order: generators, which go on where they were, could end them
+    otherwise.
     """
-
-    @property
-    def opened(self) -> Span:
-        """The line of the block."""
-        ...
-
-
-_block: ContextVar[DifferentiationBlock | None] = ContextVar("tinote_block", default=None)
-
-
-def begin_block(block: DifferentiationBlock) -> DifferentiationBlock | None:
-    """The block begins. Gives the one around it, for `end_block`."""
-    around = _block.get()
-    _block.set(block)
-    return around
-
-
-def end_block(block: DifferentiationBlock, around: DifferentiationBlock | None, *, failed: bool) -> None:
-    """The block ends; `failed`: by an exception. Raises `DifferentiationError` where another one should have ended
-    before, or has ended before its time.
-    """
-    present = _block.get()
-    _block.set(around)
-    if present is block or failed:
-        return
+    present = recorder.get()
     what = "the block ends in another thread or task than it began in, or an outer one has ended before"
     notes = []
     if present is not None:
         what = "the block ends before another one that was opened later and is still open"
-        notes = [Note("the other one", present.opened)]
+        notes = [] if present.opened is None else [Note("the other one", present.opened)]
     hint = "a generator that differentiates yields before or after its block, not inside"
-    raise DifferentiationError(what, block.opened, hint=hint, notes=notes)
+    return DifferentiationError(what, opened, hint=hint, notes=notes)
 
 
 class OutsideWatcher(Protocol):

@@ -104,6 +104,11 @@ class ForwardBlock:
         for dual, own in found:
             leave_value(around, dual.buffer, own)
 
+    @property
+    def is_innermost(self) -> bool:
+        """Whether no block that was opened later in this context is still open."""
+        return recorder.get() is self._block
+
     def end(self) -> None:
         """End the recording of the block."""
         if self._block is None:
@@ -153,11 +158,11 @@ class _PushedFurther:
     """A forward-mode block continued with shadows."""
 
     def __init__(self, block: PushedMode) -> None:
-        self._block = block
+        self.recorder: PushedMode = block
 
     def end(self, mode: ForwardMode, returned: Any) -> Any:
         """The duals of fields are its tangents."""
-        block = self._block
+        block = self.recorder
         if recorder.get() is block:
             recorder.set(mode)
         for field in _floats():

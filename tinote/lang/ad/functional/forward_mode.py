@@ -57,6 +57,11 @@ from tinote.source import NOWHERE, Span, caller
 class Further(Protocol):
     """A recorder that continues with the tangents of a block."""
 
+    @property
+    def recorder(self) -> Recorder:
+        """It, or what has its place."""
+        ...
+
     def end(self, mode: ForwardMode, returned: Any) -> Any:
         """Return the tangents to the block.
 
@@ -160,6 +165,11 @@ class ForwardMode(Recorder):
         """Another recorder takes its place until the block ends."""
         self._further = further
 
+    @property
+    def is_innermost(self) -> bool:
+        """Whether no block that was opened later in this context is still open."""
+        return recorder.get() is (self if self._further is None else self._further.recorder)
+
     def put_back(self, returned: Any = None) -> Any:
         """The block's code is over: the duals of fields hold its tangents again, even if another recorder replaced it.
         Returns the function's result, converted to a number of this block if it was one of that recorder.
@@ -190,7 +200,7 @@ class ForwardMode(Recorder):
         try:
             open_recording(self)
             self._point()
-            self._is_open = True
+            self._is_open, self.has_ended = True, False
             recorder.set(self)
             return self
         except BaseException:  # an interrupt
@@ -215,6 +225,7 @@ class ForwardMode(Recorder):
         assert self._is_open
         recorder.set(None)
         self._is_open = False
+        self.has_ended = True
         self.put_back()
         self.trace.close()
         self._tangents.clear()

@@ -30,7 +30,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.owners import interrupted
-from tinote.lang.session.state import begin_block, end_block, independent_recordings, recorder
+from tinote.lang.session.state import block_out_of_order, independent_recordings, recorder
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
@@ -136,7 +136,6 @@ class FwdMode:
             self._apart.enter_context(independent_recordings())
         outer = recorder.get()
         self.opened = Span(frame.f_code.co_filename, frame.f_lineno)
-        self._around = begin_block(self)
         try:
             if takes_forward_blocks(outer):
                 self._enter_inside(outer)
@@ -145,7 +144,6 @@ class FwdMode:
         except BaseException:
             if self._inner is not None:
                 self._inner.end()
-            end_block(self, self._around, failed=True)
             self._apart.close()
             raise
         return self
@@ -175,13 +173,15 @@ class FwdMode:
         if self._inner is not None:
             inner, self._inner = self._inner, None
             try:
-                end_block(self, self._around, failed=error is not None)
+                if error is None and not inner.is_innermost:
+                    raise block_out_of_order(self.opened)
                 inner.leave(completed=error is None)
             finally:
                 inner.end()
             return
         try:
-            end_block(self, self._around, failed=error is not None)
+            if error is None and not self._mode.is_innermost:
+                raise block_out_of_order(self.opened)
             if self._leads and error is None:
                 losses, _, _ = self._given
                 own = self._several

@@ -204,11 +204,13 @@ class PushedMode(Recorder):
                 field.memory.clear()
                 del self._used[field.buffer]
         self.trace.close()
+        self.has_ended = True
 
     def forget(self) -> None:
         """The same where the recording around is over."""
         self._used = {}
         self.trace.close()
+        self.has_ended = True
 
     # ---- numbers and their parts
 

@@ -57,6 +57,7 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
     both_use,
     claim,
+    clear_own_gradients,
     close_recording,
     needs_no_claims,
     open_recording,
@@ -898,13 +899,15 @@ class Journal(Recorder):
         touched = arguments_of(*self.under_way).accesses
         return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
 
-    def begin_loss(self, loss: Field, clear: Callable[[], None] | None = None) -> None:
-        """Open the recording, `clear` gradients, set the loss to 0. Raises `DifferentiationError` if others use it."""
+    def begin_loss(self, loss: Field, *, clears: bool = False) -> None:
+        """Open the recording, perhaps clear gradients, and set the loss to 0. Raises `DifferentiationError` if others
+        use it.
+        """
         self._met[loss.buffer] = True
         try:
             open_recording(self)
-            if clear is not None:
-                clear()
+            if clears:
+                clear_own_gradients(self)
             if len(open_recordings) > 1:
                 refuse_same_values(self)
             loss.fill(0)
