@@ -35,6 +35,7 @@ from tinote.lang.ad.journal.journal import Journal, carry_tangents
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.session.owners import (
     clear_own_gradients,
@@ -80,7 +81,7 @@ def _is_of_gradient(dual: Buffer) -> bool:
     return gradient is not None and gradient.primal is not None and gradient.primal.adjoint is gradient
 
 
-class Tape(Journal):
+class Tape(Documented, Journal):
     """Record the launches in a `with` block, and at its end add the derivative of a loss to the fields' gradients.
 
     `fill`, `from_numpy` and `copy_from` in the block are differentiated: after them a field's gradient is that of its
@@ -121,9 +122,11 @@ class Tape(Journal):
     Methods
     -------
     graph
+    program
 
     Attributes
     ----------
+    loss : Field
     copied_bytes : int
     grad_report : GradientReport or None
         What `grad_check` found.

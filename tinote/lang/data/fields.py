@@ -16,6 +16,7 @@ import numpy as np
 from tinote.errors import FieldError, KernelIndexError, Note, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
+from tinote.lang.completion import Documented
 from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, ElementPlace
@@ -54,7 +55,7 @@ _PLACED = ("_array", "buffer", "memory", "shape")
 _Extents = tuple[int, ...]
 
 
-class Field(Located, Exchanged, Tokenised, NoArithmetic):
+class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
     """What all fields share; `isinstance(x, ti.Field)` tells a field from other objects.
 
     Its `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`. A field made without a
@@ -66,6 +67,7 @@ class Field(Located, Exchanged, Tokenised, NoArithmetic):
     fill
     from_numpy
     from_torch
+    get_field_members
     numpy_view
     parent
     to_numpy
@@ -73,10 +75,10 @@ class Field(Located, Exchanged, Tokenised, NoArithmetic):
 
     Attributes
     ----------
-    grad : Field
-    dual : Field
-    has_grad : bool
-    has_dual : bool
+    shape : tuple of int
+    dtype : number type
+    grad, dual : Field
+    has_grad, has_dual : bool
     name : str
     snode : ti.SNode
 
@@ -761,6 +763,15 @@ class ScalarField(Field):
 
 class MatrixField(Field):
     """A field of vectors or matrices, as `ti.Vector.field` and `ti.Matrix.field` make it.
+
+    Methods
+    -------
+    get_scalar_field
+
+    Attributes
+    ----------
+    n : int
+    m : int
 
     Examples
     --------

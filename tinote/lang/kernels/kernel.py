@@ -29,6 +29,7 @@ from tinote.compiler.single_flight import SingleFlight
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, no_attribute, users_trace
 from tinote.ir.types import Tensor
+from tinote.lang.completion import Documented
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers
 from tinote.lang.kernels.aliasing import aliased, share_memory
@@ -70,7 +71,7 @@ C = TypeVar("C", bound=type)
 _INSTANCES_KEPT = 1000
 
 
-class Kernel(Tokenised, Generic[P, R]):
+class Kernel(Documented, Tokenised, Generic[P, R]):
     """A compiled function over fields and arrays, which `ti.kernel` returns: calling it launches it.
 
     It is compiled once for each combination of argument types and compile-time objects: an *instance*. What it shows is

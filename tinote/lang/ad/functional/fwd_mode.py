@@ -26,6 +26,7 @@ from tinote.lang.ad.functional.forward_block import ForwardBlock, takes_forward_
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import base_of
 from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
@@ -39,7 +40,7 @@ Array = np.ndarray[Any, Any]
 _MOST_SEEDS = 64
 
 
-class FwdMode:
+class FwdMode(Documented):
     """Forward mode: compute Jacobian-vector products along with the launches in a `with` block.
 
     A seed with a further, leading axis holds several directions, up to 64: the block computes its values once, and that
