@@ -235,7 +235,7 @@ def test_errors_show_the_cells_own_line(notebook):
             assert rows[caret - 1].endswith(expected[1])
         assert "tinote/" not in shown and "site-packages" not in shown and "Traceback" not in shown
         # With its class, the way to the manual, and the way there folded.
-        assert len([row for row in shown.splitlines() if row.strip()]) < 10, shown
+        assert len([row for row in shown.splitlines() if row.strip()]) < 12, shown
     assert page.python("x[1] = 5; print(x[1])") == "5.0"
     assert page.problems == []
 

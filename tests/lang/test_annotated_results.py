@@ -85,10 +85,12 @@ def test_a_result_as_text_and_an_unknown_one() -> None:
     assert f(7, 2) == 3 and isinstance(f(7, 2), int)
 
 
-REFUSED = {
+IGNORED = {
     "a vector for a number": (ti.i32, "ti.Vector([x, x])", "returned where a number of type i32 is annotated"),
     "a number for a vector": (ivec2, "x", "returned where a vector or matrix of shape (2,) is annotated"),
     "another length": (ivec2, "ti.Vector([x, x, x])", "returned where a vector or matrix of shape (2,) is annotated"),
+}
+REFUSED = {
     "too many": (tuple[ti.i32, ti.i32], "x, x, x", "3 values are returned, and 2 are annotated"),
     "no struct": (pair, "x", "stands where a struct"),
     "other members": (pair, "{'n': 1}", "is expected"),
@@ -96,17 +98,31 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_result_of_another_shape_is_refused(name: str) -> None:
-    annotation, returned, message = REFUSED[name]
+def returning(annotation: Any, returned: str) -> dict[str, Any]:
     text = f"@ti.func\ndef f(x) -> T:\n    return {returned}\n@ti.kernel\ndef run(x: ti.f64):\n    f(x)\n"
+    return program(text, T=annotation)
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_an_annotation_of_another_shape_is_ignored_in_kernels(name: str) -> None:
+    annotation, returned, message = IGNORED[name]
+    with pytest.warns(UserWarning) as caught:
+        returning(annotation, returned)["run"](1.75)
+    assert f"{message}; the annotation is ignored" in str(caught[0].message)
+    with pytest.raises(KernelTypeError, match="`f` is annotated to return"):
+        returning(annotation, returned)["f"](1.75)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_result_that_cannot_be_what_is_annotated_is_refused(name: str) -> None:
+    annotation, returned, message = REFUSED[name]
     with pytest.raises(KernelTypeError) as caught:
-        program(text, T=annotation)["run"](1.75)
+        returning(annotation, returned)["run"](1.75)
     assert message in caught.value.message
     assert [span.line for span in caught.value.span.chain()] == [3, 6]
     if "constant" not in name:
         with pytest.raises(KernelTypeError, match="`f` is annotated to return"):
-            program(text, T=annotation)["f"](1.75)
+            returning(annotation, returned)["f"](1.75)
 
 
 def test_a_function_that_returns_nothing_where_a_type_is_annotated() -> None:

@@ -341,7 +341,8 @@ def test_the_explorer_ends_with_the_code() -> None:
 
     fill(1.0)
     stages = stages_of(fill.instances[-1].specialisation).stages
-    steps = ["syntax tree", "front end", "infer_types", "select_reverse_form", "drop_adjoints", "plain Python"]
+    passes = ["infer_types", "select_reverse_form", "drop_adjoints", "guard_accesses"]
+    steps = ["syntax tree", "front end", *passes, "plain Python"]
     assert [stage.name for stage in stages] == steps
     last = stages[-1].lines
     first = fill.source.tree.lineno
