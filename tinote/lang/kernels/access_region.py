@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.buffers import Buffer
@@ -29,41 +28,38 @@ def whole_regions(buffers: Iterable[Buffer]) -> BufferRegions:
     return tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None])
 
 
-@dataclass(slots=True, eq=False)
 class AccessRegions:
     """Elements of fields and ndarrays. `live_in_before`: what the gradient reads of the values from before the launch;
     `live_in`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have
     the same.
     """
 
-    live_in_before: BufferRegions
-    live_in: BufferRegions
-    written: BufferRegions
-    number: int
+    __slots__ = ("live_in", "live_in_before", "number", "written")
+
+    def __init__(self, live_in_before: BufferRegions, live_in: BufferRegions, written: BufferRegions) -> None:
+        self.live_in_before = live_in_before
+        self.live_in = live_in
+        self.written = written
+        self.number = next(_numbers)
 
 
 _numbers = itertools.count()
 
 
-def _numbered(parts: Sequence[BufferRegions]) -> AccessRegions:
-    before, after, written = parts
-    return AccessRegions(before, after, written, next(_numbers))
-
-
-NOTHING = _numbered([(), (), ()])
+NOTHING = AccessRegions((), (), ())
 
 
 def of_several(live_in: BufferRegions, written: BufferRegions) -> AccessRegions:
     """Those of several launches that are recorded as one: the gradient reads nothing from before that it does not keep
     itself.
     """
-    return _numbered([(), live_in, written])
+    return AccessRegions((), live_in, written)
 
 
 def united(a: AccessRegions, b: AccessRegions) -> AccessRegions:
     """What either reads, of one launch: both write the same."""
     before = tuple(dict.fromkeys((*a.live_in_before, *b.live_in_before)))
-    return _numbered([before, tuple(dict.fromkeys((*a.live_in, *b.live_in))), a.written])
+    return AccessRegions(before, tuple(dict.fromkeys((*a.live_in, *b.live_in))), a.written)
 
 
 class _ParametricRegion(NamedTuple):
@@ -108,7 +104,7 @@ class RegionEvaluator:
             else:
                 self._found.append(node.interval((), lengths, self._found))
         parts = [self._split(part, parametric) for part in self._parts]
-        self._fixed = _numbered([fixed for fixed, _ in parts])
+        self._fixed = AccessRegions(*[fixed for fixed, _ in parts])
         self._parametric = [parametric_axes for _, parametric_axes in parts]
         self._has_parametric = any(self._parametric)
         #: the buffers of which other elements are touched for other arguments
@@ -155,8 +151,8 @@ class RegionEvaluator:
         for number, node in self._nodes:
             found[number] = node.interval(arguments, (), found)
         fixed = self._fixed.live_in_before, self._fixed.live_in, self._fixed.written
-        return _numbered(
-            [
+        return AccessRegions(
+            *[
                 part + _evaluated(parametric_axes, found)
                 for part, parametric_axes in zip(fixed, self._parametric, strict=True)
             ]
@@ -167,7 +163,7 @@ class RegionEvaluator:
         for part in self._parts:
             buffers = {self._actual(access.buffer) for access in part}
             found.append(whole_regions(filter(self._follows, buffers)))
-        return _numbered(found)
+        return AccessRegions(*found)
 
     def _split(
         self, symbolic: Iterable[SymbolicRegion], parametric: set[int]

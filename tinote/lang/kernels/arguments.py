@@ -8,7 +8,6 @@ next, so they ask here: a field or ndarray is known by its own buffer, and memor
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,37 +54,34 @@ class ExternalArray(Buffer):
         return max(first, self.first) < min(last, self.last)
 
 
-@dataclass(slots=True, eq=False)
 class RecordingNeeds:
     """What a recording asks of a launch each time it is launched. `old_values`: whether its gradient needs some that
     the launch returns; `in_order`: whether it is that of one order of iterations; `reads`: whether it reads values of
     fields or ndarrays; `reads_before`: some from before the launch; `regions`: `fixed_regions`; `copies`: whether it
-    needs memory for copies of arrays. The arrays and shadows as in `Arguments`.
+    needs memory for copies of arrays. The arrays and shadows as in `Arguments`. Raises as its `gradient_facts`.
     """
 
-    old_values: bool
-    in_order: bool
-    reads: bool
-    reads_before: bool
-    regions: AccessRegions | None
-    copies: bool
-    external_arrays: tuple[ExternalArray, ...]
-    shadows_as_values: tuple[Buffer, ...]
+    __slots__ = (
+        "copies",
+        "external_arrays",
+        "in_order",
+        "old_values",
+        "reads",
+        "reads_before",
+        "regions",
+        "shadows_as_values",
+    )
 
-    @classmethod
-    def of(cls, arguments: Arguments) -> RecordingNeeds:
-        """Those of a launch with these arguments. Raises as `Arguments.gradient_facts`."""
+    def __init__(self, arguments: Arguments) -> None:
         facts = arguments.gradient_facts
-        return cls(
-            bool(facts.old_values),
-            facts.in_order,
-            arguments.asks,
-            bool(facts.live_in_before),
-            arguments.fixed_regions,
-            bool(facts.copied),
-            arguments.external_arrays,
-            arguments.shadows_as_values,
-        )
+        self.old_values = bool(facts.old_values)
+        self.in_order = facts.in_order
+        self.reads = arguments.asks
+        self.reads_before = bool(facts.live_in_before)
+        self.regions = arguments.fixed_regions
+        self.copies = bool(facts.copied)
+        self.external_arrays = arguments.external_arrays
+        self.shadows_as_values = arguments.shadows_as_values
 
 
 class Arguments:
@@ -218,7 +214,7 @@ class Arguments:
     @cached_property
     def needs(self) -> RecordingNeeds:
         """What a recording asks of it. Raises as `gradient_facts`."""
-        return RecordingNeeds.of(self)
+        return RecordingNeeds(self)
 
     @cached_property
     def broken_paths(self) -> tuple[BrokenPath, ...]:

@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
@@ -28,14 +27,16 @@ from tinote.system import register_at_fork
 # ---- what is whose
 
 
-@dataclass(slots=True, eq=False)
 class _Collected:
     """What was found out for an owner: right until fields or owners change, or one of the `others`, whom it depends on,
     is over.
     """
 
-    found: Any
-    others: Set[Owner]
+    __slots__ = ("found", "others")
+
+    def __init__(self, found: Any, others: Set[Owner]) -> None:
+        self.found = found
+        self.others = others
 
     @property
     def is_current(self) -> bool:
