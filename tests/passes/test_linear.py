@@ -109,6 +109,12 @@ AFTER: dict[str, str] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def usual_options() -> None:
+    """What is counted does not depend on the tests before."""
+    ti.init()
+
+
 @ti.func
 def branching(x, y):
     if x > y:

@@ -18,4 +18,4 @@ def energy():
 ti.ad.grad(energy, wrt=x, outptu=total)  # error
 ti.ad.implicit(energy, x, total, tolerance=1e-3)  # error
 ti.sweep(energy, {"k": [1]}, directon="maximize")  # error
-ti.viz.Particles(x, energy, raduis=3)  # error
+ti.viz.Particles(x, energy, raduis=3)  # error: pyright
