@@ -287,17 +287,8 @@ class Tape(Documented, Journal):
         >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
         >>> with ti.ad.Tape(loss, keep=True) as tape:
         ...     loss[None] = 3 * x[None]
-        >>> print(tape.program())
-        block @loss.grad: field (8)
-        block @x.grad: field (8)
-        program ():
+        >>> print(tape.program().splitlines()[3])
           %f0 = load @loss.grad[0] f64 ()
-          fill @loss.grad[0] f64 () = 0.0f64
-          %f1 = scale (3.0f64, %f0)
-          %f2 = load @x.grad[0] f64 ()
-          %f3 = add (%f2, %f1)
-          fill @x.grad[0] f64 () = %f3
-          end none
         """
         self.require_sweep("Tape.program")
         with self.sweeping_again() as before:

@@ -67,7 +67,6 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
     fill
     from_numpy
     from_torch
-    get_field_members
     numpy_view
     parent
     to_numpy

@@ -900,9 +900,7 @@ class Journal(Recorder):
         return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
 
     def begin_loss(self, loss: Field, *, clears: bool = False) -> None:
-        """Open the recording, perhaps clear gradients, and set the loss to 0. Raises `DifferentiationError` if others
-        use it.
-        """
+        """Open the recording, clear gradients, set the loss to 0. Raises `DifferentiationError` if others use it."""
         self._met[loss.buffer] = True
         try:
             open_recording(self)
