@@ -287,8 +287,18 @@ class Tape(Documented, Journal):
         >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
         >>> with ti.ad.Tape(loss, keep=True) as tape:
         ...     loss[None] = 3 * x[None]
-        >>> print(tape.program().splitlines()[3])
+        >>> print(tape.program())
+        block @loss.grad: field (8)
+        block @x.grad: field (8)
+        program ():
           %f0 = load @loss.grad[0] f64 ()
+          fill @loss.grad[0] f64 () = 0.0f64
+          %f1 = scale (0.0f64, %f0)
+          %f2 = scale (3.0f64, %f0)
+          %f3 = load @x.grad[0] f64 ()
+          %f4 = add (%f3, %f2)
+          fill @x.grad[0] f64 () = %f4
+          end none
         """
         self.require_sweep("Tape.program")
         with self.sweeping_again() as before:
