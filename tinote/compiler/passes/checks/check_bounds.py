@@ -56,31 +56,80 @@ def may_fault(op: ir.Op) -> bool:
     return op.prim is p.extract or op.prim is p.insert
 
 
-class _Checker(Rewriter):
-    """Nothing is renamed, so operations are analysed as they were."""
+class AccessRewriter(Rewriter):
+    """Base of rewriters that test indices. Nothing is renamed, so operations are analysed as they were."""
 
-    def __init__(self, fn: ir.Function, only: AbstractSet[ir.Op] | None) -> None:
+    def __init__(self, fn: ir.Function) -> None:
         super().__init__()
         self.fn = fn
-        self.only = only
-        #: conditions tested or proved in the open regions: an index against an extent, or a divisor
-        self.tested: set[object] = set()
+        #: extents that are read in the open regions
         self.extents: dict[tuple[ir.Buffer, int], ir.Var] = {}
-        self.scopes: list[tuple[set[object], dict[tuple[ir.Buffer, int], ir.Var]]] = []
+        self._extents_around: list[dict[tuple[ir.Buffer, int], ir.Var]] = []
 
     @cached_property
     def accesses(self) -> Accesses:
         return Accesses(self.fn)
 
     def enter(self, region: ir.Region) -> None:
-        self.scopes.append((set(self.tested), dict(self.extents)))
+        self._extents_around.append(dict(self.extents))
+
+    def leave(self, region: ir.Region) -> None:
+        self.extents = self._extents_around.pop()
+
+    def apply(self, prim: Primitive, op: ir.Op, *args: ir.Atom) -> ir.Var:
+        out = ir.Var(u1)
+        self.emit(ir.Prim(prim, args, (out,), op.loc, op.origin))
+        return out
+
+    def extent(self, op: ir.Op, buffer: ir.Buffer, axis: int, index: ir.Atom) -> ir.Atom:
+        """The extent along an axis, in the type of the index."""
+        assert isinstance(index.type, Scalar)
+        known = (*buffer.shape, *buffer.element)[axis]
+        if known is not None:
+            return ir.Lit(known, index.type)
+        extent = self.extents.get((buffer, axis))
+        if extent is None:
+            out = ir.Var(i32)
+            self.emit(ir.Extent(buffer, axis, (out,), op.loc))
+            self.extents[buffer, axis] = extent = out
+        if index.type is i32:
+            return extent
+        wide = ir.Var(index.type)
+        self.emit(ir.Prim(p.cast, (extent,), (wide,), op.loc, op.origin))
+        return wide
+
+    def in_range(self, op: ir.Op, index: ir.Atom, sides: tuple[bool, bool], extent: ir.Atom) -> ir.Atom:
+        """The condition that an index is in range on the sides that are not proved, one at least."""
+        assert isinstance(index.type, Scalar)
+        condition: ir.Atom | None = None
+        if not sides[0]:
+            condition = self.apply(p.ge, op, index, ir.Lit(0, index.type))
+        if not sides[1]:
+            below = self.apply(p.lt, op, index, extent)
+            condition = below if condition is None else self.apply(p.and_, op, condition, below)
+        assert condition is not None
+        return condition
+
+
+class _Checker(AccessRewriter):
+    def __init__(self, fn: ir.Function, only: AbstractSet[ir.Op] | None) -> None:
+        super().__init__(fn)
+        self.only = only
+        #: conditions tested or proved in the open regions: an index against an extent, or a divisor
+        self.tested: set[object] = set()
+        self._tested_around: list[set[object]] = []
+
+    def enter(self, region: ir.Region) -> None:
+        super().enter(region)
+        self._tested_around.append(set(self.tested))
         if self.only is not None:
             for op in region.body:
                 if op not in self.only and may_fault(op):
                     self.tested.update(_tests(op))
 
     def leave(self, region: ir.Region) -> None:
-        self.tested, self.extents = self.scopes.pop()
+        super().leave(region)
+        self.tested = self._tested_around.pop()
 
     def first_time(self, key: object) -> bool:
         """Whether no test in scope covers this; records it as tested."""
@@ -103,11 +152,6 @@ class _Checker(Rewriter):
             self.tested.add(_NEVER_REACHED)
         super().visit(op)
 
-    def apply(self, prim: Primitive, op: ir.Op, *args: ir.Atom) -> ir.Var:
-        out = ir.Var(u1)
-        self.emit(ir.Prim(prim, args, (out,), op.loc, op.origin))
-        return out
-
     def access(self, op: ir.Load | ir.Store | ir.Atomic) -> None:
         buffer = op.buffer
         for axis, (index, test) in enumerate(zip(op.index, _tests(op), strict=True)):
@@ -118,35 +162,12 @@ class _Checker(Rewriter):
                 first = buffer.offset[axis] if axis < len(buffer.offset) else 0
                 self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
 
-    def extent(self, op: ir.Op, buffer: ir.Buffer, axis: int, index: ir.Atom) -> ir.Atom:
-        """The extent along an axis, in the type of the index."""
-        assert isinstance(index.type, Scalar)
-        known = (*buffer.shape, *buffer.element)[axis]
-        if known is not None:
-            return ir.Lit(known, index.type)
-        extent = self.extents.get((buffer, axis))
-        if extent is None:
-            out = ir.Var(i32)
-            self.emit(ir.Extent(buffer, axis, (out,), op.loc))
-            self.extents[buffer, axis] = extent = out
-        if index.type is i32:
-            return extent
-        wide = ir.Var(index.type)
-        self.emit(ir.Prim(p.cast, (extent,), (wide,), op.loc, op.origin))
-        return wide
-
     def test(
         self, op: ir.Op, index: ir.Atom, sides: tuple[bool, bool], extent: ir.Atom, name: str, axis: int, first: int = 0
     ) -> None:
         """Emit the check of an index for the sides that are not proved. `first`: the first index as the user counts."""
         assert isinstance(index.type, Scalar)
-        condition: ir.Atom | None = None
-        if not sides[0]:
-            condition = self.apply(p.ge, op, index, ir.Lit(0, index.type))
-        if not sides[1]:
-            below = self.apply(p.lt, op, index, extent)
-            condition = below if condition is None else self.apply(p.and_, op, condition, below)
-        assert condition is not None
+        condition = self.in_range(op, index, sides, extent)
         shown = (index, extent, ir.Lit(first, index.type)) if first else (index, extent)
         self.emit(ir.Check(ir.FaultKind.BOUNDS, (condition, *shown), name, axis, op.loc))
 

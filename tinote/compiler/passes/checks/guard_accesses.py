@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinote.compiler.passes.checks.check_bounds import AccessRewriter
 from tinote.config import OUT_OF_BOUNDS
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
 from tinote.ir.build import Builder
-from tinote.ir.primitives import Primitive
-from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
-from tinote.ir.types import Ref, Scalar, Tensor, Type, i32, u1
+from tinote.ir.rewrite import DROP, KEEP, Decision
+from tinote.ir.types import Ref, Scalar, Tensor, Type, i32
 from tinote.source import Span
 
 _ZERO, _ONE = ir.Lit(0, i32), ir.Lit(1, i32)
@@ -39,12 +38,9 @@ def guard_accesses(fn: ir.Function) -> ir.Function:
     return found if found is fn else guard.with_records(found)
 
 
-class _Guard(Rewriter):
-    """Nothing is renamed, so operations are analysed as they were."""
-
+class _Guard(AccessRewriter):
     def __init__(self, fn: ir.Function) -> None:
-        super().__init__()
-        self.accesses = Accesses(fn)
+        super().__init__(fn)
         #: how often each place of the program was out of bounds: its file, its line, and what is accessed there
         self.counters: dict[tuple[str, int, str], tuple[ir.Buffer, Span]] = {}
 
@@ -70,49 +66,26 @@ class _Guard(Rewriter):
         access = self.accesses.of(op)
         conditions: list[ir.Atom] = []
         for axis, index in enumerate(op.index):
-            below, above = self.accesses.in_range(access, axis)
-            if not below:
-                conditions.append(self.test(op, p.ge, index, 0))
-            if not above:
-                conditions.append(self.test(op, p.lt, index, self.extent(op, axis)))
+            sides = self.accesses.in_range(access, axis)
+            if sides != (True, True):
+                conditions.append(self.in_range(op, index, sides, self.extent(op, op.buffer, axis, index)))
         return self.guarded(op, conditions, op.buffer.name)
-
-    def extent(self, op: ir.Load | ir.Store | ir.Atomic, axis: int) -> int | ir.Atom:
-        known = (*op.buffer.shape, *op.buffer.element)[axis]
-        if known is not None:
-            return known
-        out = ir.Var(i32)
-        self.emit(ir.Extent(op.buffer, axis, (out,), op.loc))
-        return out
 
     def inside(self, op: ir.Op, index: Sequence[ir.Atom], shape: Sequence[int]) -> list[ir.Atom]:
         """The conditions under which a component of a local value is there."""
         found: list[ir.Atom] = []
         for one, extent in zip(index, shape, strict=False):
             if not (isinstance(one, ir.Lit) and 0 <= one.value < extent):
-                found += [self.test(op, p.ge, one, 0), self.test(op, p.lt, one, extent)]
+                assert isinstance(one.type, Scalar)
+                found.append(self.in_range(op, one, (False, False), ir.Lit(extent, one.type)))
         return found
-
-    def test(self, op: ir.Op, prim: Primitive, index: ir.Atom, limit: int | ir.Atom) -> ir.Atom:
-        assert isinstance(index.type, Scalar)
-        if isinstance(limit, int):
-            limit = ir.Lit(limit, index.type)
-        elif index.type is not i32:
-            wide = ir.Var(index.type)
-            self.emit(ir.Prim(p.cast, (limit,), (wide,), op.loc, op.origin))
-            limit = wide
-        out = ir.Var(u1)
-        self.emit(ir.Prim(prim, (index, limit), (out,), op.loc, op.origin))
-        return out
 
     def guarded(self, op: ir.Op, conditions: Sequence[ir.Atom], name: str) -> Decision:
         if not conditions:
             return KEEP
         condition = conditions[0]
         for other in conditions[1:]:
-            both = ir.Var(u1)
-            self.emit(ir.Prim(p.and_, (condition, other), (both,), op.loc, op.origin))
-            condition = both
+            condition = self.apply(p.and_, op, condition, other)
         inner = tuple([ir.Var(out.type, out.name) for out in op.outs])
         then = ir.Region((), (op.rebuilt(op.args, op.regions, inner) if inner else op,), inner)
         b = Builder(loc=op.loc)
