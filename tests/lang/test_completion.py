@@ -1,4 +1,4 @@
-"""Completion shows what classes document, all of which is there, and nothing that other modules call."""
+"""Completion shows the names that classes document, which exist, and no internals."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def argument(
 
 
 def derived(trait: traitlets.TraitType[Any, Any], instead: str) -> Any:
-    """A trait that a view sets itself; whoever assigns it learns what to do `instead`."""
+    """A trait that a view sets itself; assigning it is an error that says what to do `instead`."""
     trait.read_only = True
     return trait.tag(sync=True, instead=instead)
 
@@ -175,13 +175,6 @@ def annotated(cls: type, name: str) -> Check:
 
 
 # ---- which values are accepted
-
-
-def text(name: str, value: Any) -> str:
-    """Text."""
-    if not isinstance(value, str):
-        raise ViewError(f"{name} must be text, not {shown(value)}")
-    return value
 
 
 def flag(name: str, value: Any) -> bool:

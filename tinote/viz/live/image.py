@@ -28,7 +28,6 @@ from tinote.viz.live.arguments import (
     number,
     optional,
     pixels,
-    text,
     whole,
 )
 from tinote.viz.live.grid_marks import GridMarks
@@ -123,7 +122,7 @@ class Image(StagedSimulation):
     limits: tuple[float, float] | None = argument(default=None)
     smooth: bool = argument(default=False, check=flag, renews=Renews.FRAME, sent=True)
     colorbar: bool = argument(default=True, check=flag, sent=True)
-    color_label: str = argument(default="", check=text, renews=Renews.NOTHING, sent=True)
+    color_label: str = argument(default="", renews=Renews.NOTHING, sent=True)
     contours: int | Sequence[float] | None = argument(default=None)
     contour_color: Any = argument(default=None)
     contour_width: float = argument(default=1.2, check=pixels)
@@ -132,7 +131,7 @@ class Image(StagedSimulation):
     arrow_width: float = argument(default=1.3, check=pixels)
     arrow_scale: float | None = argument(default=None, check=optional(number(np.isfinite, "a length in cells")))
     size: int = argument(default=480, check=whole(SMALLEST_SIDE))
-    label: str = argument(default="live view of a field", check=text, renews=Renews.NOTHING, sent=True)
+    label: str = argument(default="live view of a field", renews=Renews.NOTHING, sent=True)
     pointer: Callable[[Pointer], object] | None = argument(default=None, check=function("of a Pointer"), fixed=CAPTURED)
 
     marks = derived(traitlets.Dict(), "assign contours, vectors, or their colours and widths")

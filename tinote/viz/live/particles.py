@@ -17,7 +17,7 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.arguments import Renews, angle, argument, derived, flag, function, number, optional, pixels, text
+from tinote.viz.live.arguments import Renews, angle, argument, derived, flag, function, number, optional, pixels
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
@@ -192,7 +192,7 @@ class Particles(StagedSimulation):
     cmap: str | None = argument(default=None)
     limits: tuple[float, float] | None = argument(default=None)
     colorbar: bool = argument(default=True, check=flag, sent=True)
-    color_label: str = argument(default="", check=text, renews=Renews.NOTHING, sent=True)
+    color_label: str = argument(default="", renews=Renews.NOTHING, sent=True)
     glow: bool = argument(default=False, check=flag, sent=True)
     edges: Any = argument(default=None)
     edge_color: Any = argument(default=EDGE_COLOR)
@@ -204,7 +204,7 @@ class Particles(StagedSimulation):
     trail: int = argument(default=0)
     trail_color: Any = argument(default=None)
     trail_width: float = argument(default=2.0, check=pixels)
-    label: str = argument(default="live view of particles", check=text, renews=Renews.NOTHING, sent=True)
+    label: str = argument(default="live view of particles", renews=Renews.NOTHING, sent=True)
     pointer: Callable[[Pointer], object] | None = argument(default=None, check=function("of a Pointer"), fixed=CAPTURED)
     azimuth: float = argument(default=30.0, check=angle, renews=Renews.FRAME)
     elevation: float = argument(default=20.0, check=_height, renews=Renews.FRAME)

@@ -11,7 +11,7 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import KINDS, as_series
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.arguments import argument, derived, function, one_of, sides, text
+from tinote.viz.live.arguments import argument, derived, function, one_of, sides
 from tinote.viz.live.simulation import CAPTURED, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
@@ -69,7 +69,7 @@ class Plot(LiveSimulation):
     quantities: Quantities = argument(kw_only=False, fixed=CAPTURED)
     step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
     size: tuple[int, int] = argument(default=(480, 240), check=sides)
-    label: str = argument(default="", check=text, sent=True)
+    label: str = argument(default="", sent=True)
     kind: str = argument(default="line", check=one_of(*KINDS), sent=True)
 
     plot_label = derived(traitlets.Unicode(), "assign label")

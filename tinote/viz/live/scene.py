@@ -19,7 +19,7 @@ import traitlets
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.arguments import Renews, angle, argument, function, one_of, sides, text
+from tinote.viz.live.arguments import Renews, angle, argument, function, one_of, sides
 from tinote.viz.live.simulation import CAPTURED, StagedSimulation
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
@@ -165,7 +165,7 @@ class Scene(StagedSimulation):
     background: Any = argument(default=None, sent=True)
     renderer: str = argument(default="auto", check=one_of(*WAYS), renews=Renews.NOTHING, sent=True)
     size: Any = argument(default=(640, 480), check=sides)
-    label: str = argument(default="live view of a scene in space", check=text, renews=Renews.NOTHING, sent=True)
+    label: str = argument(default="live view of a scene in space", renews=Renews.NOTHING, sent=True)
 
     can_pick = traitlets.Bool(True).tag(sync=True)
     """Whether somebody knows what is at a place: the kernel does."""
@@ -178,7 +178,7 @@ class Scene(StagedSimulation):
         self._ambient: np.ndarray | None = None
         self._lights: list[Light] = []
         self._eye: Eye | None = None
-        self._fitted: Eye | None = None  # The last one that nobody has placed.
+        self._fitted: Eye | None = None  # The last one that was not placed by the user.
         self._eye_version = 0  # Goes up when the camera is moved from here, which the page then follows.
         self._captured: Content | None = None
         self._is_stale = True  # What was captured last is not what the scene shows now.
@@ -198,7 +198,7 @@ class Scene(StagedSimulation):
         return SceneLook(sent, UPWARDS[given.up], (given.azimuth, given.elevation))
 
     def wear(self, look: SceneLook) -> None:  # type: ignore[override]
-        """Look like this; a camera for another angle is placed anew, and for another size if nobody has placed it."""
+        """Look like this; another angle moves the camera, and so does another size unless the user has placed it."""
         if self.is_made and (look[1:] != self.look[1:] or self._eye is self._fitted):
             self._eye = None
         super().wear(look)

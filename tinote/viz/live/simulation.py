@@ -30,7 +30,6 @@ from tinote.viz.live.arguments import (
     located,
     number,
     sides,
-    text,
     whole,
 )
 from tinote.viz.live.declared import DeclaredView
@@ -472,8 +471,8 @@ class StagedSimulation(LiveSimulation):
 
     energy: Quantities = argument(default=None, fixed=CAPTURED)
     plots: Quantities = argument(default=None, fixed=CAPTURED)
-    plot_label: str = argument(default="", check=text, sent=True)
-    label: str = argument(default="live view", check=text, renews=Renews.NOTHING, sent=True)
+    plot_label: str = argument(default="", sent=True)
+    label: str = argument(default="live view", renews=Renews.NOTHING, sent=True)
 
     @property
     def y_label(self) -> str:

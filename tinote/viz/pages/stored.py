@@ -69,7 +69,7 @@ def kept(view: Any, largest: int) -> Kept:
         of_code = error.span.line and not isinstance(error, ViewError)  # which is about the view
         place = f"{location_name(error.span)}: " if of_code else ""
         return Kept("", place + error.message)
-    except Exception as error:  # One of the user's step, which nobody has asked to run.
+    except Exception as error:  # An error of the user's step, which runs here unasked.
         return Kept("", reason_of(error))
     memory = read_portable(made.described["program"]).description["memory"]["end"]
     if memory > LARGEST_MEMORY:

@@ -58,7 +58,7 @@ def _interruptible(draw: Callable[Arguments, Value]) -> Callable[Arguments, Valu
 
 
 MOST_PIXELS = 16_384
-"""Along a side of a window: as many as graphics cards take."""
+"""Along a side of a window: the largest texture of graphics cards."""
 
 
 @checked_methods
