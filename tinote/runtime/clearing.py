@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tinote.lazy import lazy
@@ -20,10 +20,16 @@ else:
 _SHARED_FROM = 1 << 20
 
 
-def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
-    """Set all bytes to zero, on at most `num_threads` threads. Raises `KeyboardInterrupt` between two memories."""
+def _one() -> int:
+    return 1
+
+
+def clear_memories(memories: Iterable[Memory], threads: Callable[[], int] = _one) -> None:
+    """Set all bytes to zero, large memories on as many threads as `threads` gives. Raises `KeyboardInterrupt` between
+    two memories.
+    """
     for memory in memories:
-        if memory.nbytes < _SHARED_FROM or num_threads == 1 or not memory.is_whole or memory.is_resident:
+        if memory.nbytes < _SHARED_FROM or memory.is_resident or not memory.is_whole or (num_threads := threads()) == 1:
             memory.clear()
             continue
         if (listener := active_listener()) is not None:

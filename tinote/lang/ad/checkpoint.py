@@ -230,7 +230,8 @@ def _recorded_whole(outer: Journal, step: Callable[[int], Any]) -> Iterator[None
         yield
     finally:
         outer.from_python = noted
-        outer.inner_events[inside:] = [InnerEvents(range(first, len(outer.events)), _name(step))]
+        inner = InnerEvents(range(first, len(outer.events)), _name(step))
+        outer.inner_events = [*outer.inner_events[:inside], inner]
 
 
 class _Snapshot(NamedTuple):

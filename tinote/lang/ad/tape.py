@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Literal
 
 from tinote.errors import DifferentiationError, Note, at_users_frames
@@ -47,10 +47,10 @@ from tinote.lang.session.owners import (
     own_gradients,
     take_all_gradients,
 )
-from tinote.lang.session.state import Recorder, block_out_of_order, independent_recordings, recorder, session
+from tinote.lang.session.state import Recorder, block_out_of_order, independent_recordings, present_recorder, session
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
-from tinote.source import Span, caller
+from tinote.source import NOWHERE, Span, caller, span_at
 
 _REPEATS = (
     "repeats has no effect any more: leave it out, and put what the tape records into a step of `ti.capture`, which is "
@@ -58,7 +58,8 @@ _REPEATS = (
 )
 
 
-_NOWHERE = "", 0
+#: before the block, in place of the code and the instruction
+_NOWHERE: tuple[CodeType | None, int] = None, 0
 
 
 def clear_all_gradients() -> None:
@@ -191,6 +192,7 @@ class Tape(Documented, Journal):
     rules: AccessRules | None = None
     _saves = True
     grad_report: GradientReport | None = None
+    _check: GradientCheck | None = None
     is_swept = leaves = True
     _place = _NOWHERE
 
@@ -241,7 +243,8 @@ class Tape(Documented, Journal):
         if on_overwrite == "unchecked":
             self._saves = False
         super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or check is not None)
-        self._check = check
+        if check is not None:
+            self._check = check
         self._inner: TapeInside | None = None
         if validation is True:
             self.trace.refuses = True
@@ -256,7 +259,8 @@ class Tape(Documented, Journal):
     @property
     def opened(self) -> Span:
         """The line of the block."""
-        return Span(*self._place)
+        code, instruction = self._place
+        return NOWHERE if code is None else Span(code.co_filename, span_at(code, instruction).line)
 
     def graph(self) -> TapeGraph:
         """A picture of what was recorded so far."""
@@ -331,8 +335,7 @@ class Tape(Documented, Journal):
 
     def __enter__(self) -> Tape:
         frame = sys._getframe(1)
-        interrupts = interrupted() if open_recordings else ()
-        if not interrupts:
+        if not (open_recordings and (interrupts := interrupted())):
             return self._enter(frame)
         self.interrupts = interrupts
         with ExitStack() as stack:
@@ -344,17 +347,17 @@ class Tape(Documented, Journal):
     def _enter(self, frame: FrameType) -> Tape:
         if self._place is not _NOWHERE:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
-        outer = recorder.get()
-        place = frame.f_code.co_filename, frame.f_lineno
+        outer = present_recorder()
+        place = frame.f_code, frame.f_lasti
         if outer is not None:
-            self._begin_inside(outer, Span(*place))
+            self._begin_inside(outer, Span(frame.f_code.co_filename, frame.f_lineno))
         self._place = place
         inner = self._inner
         if inner is not None:
             inner.enter()
         self.begin_loss(self.loss, clears=self.clear_gradients)
         if outer is not None and self.clear_gradients:
-            clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
+            clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)])
         if self._check is not None:
             self._check.start()
         try:
@@ -439,7 +442,7 @@ class Tape(Documented, Journal):
         try:
             if self._place is _NOWHERE:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
-            if kind is None and recorder.get() is not self:
+            if kind is None and present_recorder() is not self:
                 misplaced = block_out_of_order(self.opened)
             if self._inner is None:
                 self.stop()

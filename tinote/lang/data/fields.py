@@ -36,7 +36,7 @@ from tinote.lang.session.state import (
     note_shared,
     note_taken,
     note_view,
-    recorder,
+    present_recorder,
     session,
 )
 from tinote.lang.shipping.arrivals import arrivals
@@ -96,7 +96,6 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
     stands_in = False  # for an array of the caller's, in a function that is differentiated (`ndarrays`)
     _suffix = ""  # ".pos" for the member of a struct
     _instances: Any = None  # of kernels: those that it keeps (`kernels/instance_table.py`)
-    noted: int | None = None  # `session.order` when Python last wrote to it, if that matters; -1: it has not
     _kind = ""  # "grad" or "dual" for the shadows of a field
 
     def __init__(
@@ -117,6 +116,8 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         self._made_at = made_at
         self._name = name
         self._generation = session.resets
+        #: `session.order` when Python last wrote to it, if that matters; -1: it has not
+        self.noted: int | None = None
         self._level = None
         #: of a gradient or dual, the field; which holds it, and no circle keeps both
         self._primal_reference: weakref.ref[Field] | None = None
@@ -504,7 +505,7 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         Raises `FieldError`.
         """
         try:
-            if recorder.get() is not None or seam.listener is not None:
+            if present_recorder() is not None or seam.listener is not None:
                 value = stored(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
@@ -543,7 +544,7 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
             if source.ndim and source.shape != self.element:
                 wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        if session.watchers or self.noted is not None or recorder.get() is not None:
+        if session.watchers or self.noted is not None or present_recorder() is not None:
             self._wrote(..., value)
         memory = self.memory
         if memory.is_resident and self._is_alone():
@@ -734,7 +735,7 @@ class ScalarField(Field):
 
     def __getitem__(self, key: Any) -> Any:
         position = self._position(key)
-        open_recorder = recorder.get()
+        open_recorder = present_recorder()
         value = self._look()[position].item()
         if seam.listener is not None and (listener := active_listener()) is not None:
             value = listener.reading(self._array, position, value)
@@ -752,7 +753,7 @@ class ScalarField(Field):
                     f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is not a number",
                     hint=in_place_of(value),
                 )
-        if self.noted is not None or recorder.get() is not None or session.watchers:
+        if self.noted is not None or present_recorder() is not None or session.watchers:
             self._wrote(position, value)
         try:
             self._assign(position, number, value)
@@ -832,7 +833,7 @@ class MatrixField(Field):
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)
-        open_recorder = recorder.get()
+        open_recorder = present_recorder()
         values = self._array[position]
         if seam.listener is not None and (listener := active_listener()) is not None:
             values = listener.reading(self._array, position, values)

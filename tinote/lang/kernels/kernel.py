@@ -44,7 +44,7 @@ from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
 from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.missing import HABITS
-from tinote.lang.session.state import independent_recordings, memory_of, note_launch_outside, recorder, session
+from tinote.lang.session.state import independent_recordings, memory_of, note_launch_outside, present_recorder, session
 from tinote.lang.shipping.references import evaluated_annotations, is_importable
 from tinote.lang.shipping.tokens import Tokenised, tokenise
 from tinote.lazy import lazy
@@ -310,7 +310,7 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         try:
             # `__getattr__` makes each look at an attribute of a kernel slow, so there are few on this way.
             instance, values = _prepare(self, args, kwargs)
-            open_recorder = _open_recorder()
+            open_recorder = present_recorder()
             if open_recorder is not None and open_recorder.under_way is not None:
                 # A signal handler interrupts the launch that is being recorded, so that this one is not a part of it.
                 refuse_shared_memory(open_recorder.under_way, (instance, values))
@@ -589,9 +589,8 @@ class BoundKernel(functools.partial[R], Generic[P, R]):
         return f"<bound {self.kernel!r}>"
 
 
-# Looked up once: each launch calls them.
+# Looked up once: each launch calls it.
 _prepare = Kernel.prepare
-_open_recorder = recorder.get
 
 
 def kernel(function: Callable[P, R] = None) -> Kernel[P, R]:  # type: ignore[assignment]  # noqa: RUF013

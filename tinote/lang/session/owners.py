@@ -139,21 +139,25 @@ def clear_own_gradients(recording: Recorder | None = None) -> None:
     """Set those gradients to zero that no other owner computes. `recording`: an open one, for which that is done; what
     it interrupts does not compute them either.
     """
-    config = session.config
     with _lock:
         gradients = own_gradients(None if recording is None else recording.owner)
         if recording is not None and recording.interrupts:
             gradients = _not_in_use(gradients, recording.interrupts)
-        clear_memories(gradients.values(), 1 if config.arch == "python" else config.num_threads)
+        clear_memories(gradients.values(), _threads)
         if session.has_owners:
             _inherit(gradients)
+
+
+def _threads() -> int:
+    config = session.config
+    return 1 if config.arch == "python" else config.num_threads
 
 
 def clear_own_duals(interrupts: Sequence[Recorder] = ()) -> None:
     """The same of duals, those of gradients included."""
     with _lock:
         duals = _not_in_use(own_duals(), interrupts)
-        clear_memories(duals.values(), 1)
+        clear_memories(duals.values())
         if session.has_owners:
             _inherit(duals)
 
@@ -259,12 +263,15 @@ def open_recording(recording: Recorder) -> None:
         recording.owner = present_owner()
         recording.thread = get_ident()
         reference = recording.reference = weakref.ref(recording, _is_gone)
-        recording.interrupts = recording.interrupts or _interrupts.get()
+        interrupts = _interrupts.get()
+        if interrupts and not recording.interrupts:
+            recording.interrupts = interrupts
         recording.met = None
-    if reference not in open_recordings:
-        open_recordings.append(reference)
-        if _replays:
-            _wait_for_replays()
+    elif reference in open_recordings:
+        return
+    open_recordings.append(reference)
+    if _replays:
+        _wait_for_replays()
 
 
 def interrupted() -> list[Recorder]:

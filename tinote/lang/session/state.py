@@ -204,6 +204,8 @@ class Recorder:
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
+#: that recorder, and how it is set: each launch and each tape asks, and looking a method up takes as long as calling it
+present_recorder, set_recorder = recorder.get, recorder.set
 
 
 def block_out_of_order(opened: Span) -> DifferentiationError:
@@ -239,6 +241,7 @@ class OutsideWatcher(Protocol):
 
 #: The recording that this context has opened itself: it is not among those that watch from outside.
 own_watcher: ContextVar[OutsideWatcher | None] = ContextVar("tinote_watcher", default=None)
+present_watcher, set_watcher = own_watcher.get, own_watcher.set
 
 
 #: How far apart the seeds of sessions with neighbouring `random_seed` begin.
@@ -422,7 +425,7 @@ def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
     """The end of what `watch` began; `before` watched for this context."""
     if watcher in session.watchers:
         session.watchers.remove(watcher)
-    own_watcher.set(before)
+    set_watcher(before)
 
 
 def may_replay(memories: Iterable[Memory], *knowing: OutsideWatcher) -> bool:

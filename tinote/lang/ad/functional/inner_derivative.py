@@ -151,7 +151,7 @@ class _Events:
         if isinstance(outer, Journal):
             events = range(self._first, len(outer.events))
             again = self._again if outer.runs_again else None
-            outer.inner_events.append(InnerEvents(events, self._start.inner.name, again))
+            outer.inner_events = [*outer.inner_events, InnerEvents(events, self._start.inner.name, again)]
 
     def _again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
         places = [(0, one) if isinstance(one, Field) else (getattr(one, "number", 0), None) for one in self.results]

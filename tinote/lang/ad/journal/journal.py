@@ -74,9 +74,11 @@ from tinote.lang.session.state import (
     may_replay,
     memory_of,
     note_overwriting,
-    own_watcher,
-    recorder,
+    present_recorder,
+    present_watcher,
     session,
+    set_recorder,
+    set_watcher,
 )
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import present_owner
@@ -84,6 +86,7 @@ from tinote.runtime.seam import active_listener
 from tinote.source import NOWHERE, Span, caller
 
 _FORWARD_OVER_REVERSE = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
+_SAVES = Request(records=True)
 _SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
@@ -102,9 +105,9 @@ class Journal(Recorder):
 
     gradients = None  # a derivative that a kernel computes would not be recorded
     #: the kernel gradient that the reverse sweep runs, for launches without traced numbers
-    derivative = GRADIENT
+    derivative: Request
     #: the mode of a launch that saves the old values for its gradient
-    saves_by = Request(records=True)
+    saves_by: Request
     trace: Trace
     #: the memory used so far, and whether a recorded launch has written to it
     _uses: dict[Buffer, bool]
@@ -119,9 +122,9 @@ class Journal(Recorder):
     #: refusal deferred until the observers have run
     _refused: DifferentiationError | None = None
     #: memory without a gradient that holds active values, and where these were first written
-    active: dict[Buffer, Span] = _NOTHING_ACTIVE
+    active: dict[Buffer, Span]
     #: its temporary duals, if there are any
-    tangents: dict[Buffer, Buffer] | None = None
+    tangents: dict[Buffer, Buffer] | None
     #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
     _usual: Request | None
     #: launches without arrays that have temporary gradients, and the size of active memory then
@@ -154,7 +157,7 @@ class Journal(Recorder):
     #: the launched kernels, and the numbers that Python passed to them or wrote to fields, where recorded
     from_python: list[Taken] | None = None
     #: its events that belong to a derivative inside it
-    inner_events: list[InnerEvents]
+    inner_events: Sequence[InnerEvents] = ()
     #: whether it is part of another recording, which differentiates its derivatives
     is_inner = False
 
@@ -169,12 +172,13 @@ class Journal(Recorder):
         shares: bool = False,
         tangents: bool = False,
     ) -> None:
-        self._usual = GRADIENT
-        self.from_python = None
+        self.derivative = self._usual = GRADIENT
+        self.saves_by = _SAVES
+        self.active = _NOTHING_ACTIVE
+        self.tangents = self.from_python = None
         if shares:
             self.share_work()
         self.events: list[Event] = []
-        self.inner_events = []
         self.keep = keep
         if trace is None:
             trace = Trace(self.events)
@@ -217,7 +221,7 @@ class Journal(Recorder):
         """Become the recorder of this context, and watch writes of other contexts."""
         if self._observers and (listener := active_listener()) is not None:
             listener.taking("a tape that checks, or that does steps again")
-        outer, watching = recorder.get(), own_watcher.get()
+        outer, watching = present_recorder(), present_watcher()
         if outer is None and watching is not None:  # an interrupt prevented its end
             end_watch(watching, None)
             watching = None
@@ -226,9 +230,9 @@ class Journal(Recorder):
         try:
             if self.reference is None:  # not opened yet
                 open_recording(self)
-            recorder.set(self)
+            set_recorder(self)
             session.watchers.append(self)
-            own_watcher.set(self)
+            set_watcher(self)
         except BaseException:  # an interrupt
             self.stop()
             raise
@@ -240,7 +244,7 @@ class Journal(Recorder):
         outer, watching = self._around
         self.has_ended = True
         try:
-            recorder.set(None if outer is not None and outer.has_ended else outer)
+            set_recorder(None if outer is not None and outer.has_ended else outer)
         finally:
             try:
                 end_watch(self, watching)
@@ -541,7 +545,7 @@ class Journal(Recorder):
             self._pending = None
             self.saved.launched(launch)
             self.events.append(launch)
-            external = launch.arguments.external_arrays
+            external = launch.needs.external_arrays and launch.arguments.external_arrays
             if external and any(path.buffer in external for path in launch.arguments.broken_paths):
                 self.trace.note_taken_out()  # an active value is in an array that any code may read
             if session.has_views:
@@ -623,7 +627,7 @@ class Journal(Recorder):
 
     def _other_recording(self) -> Recorder | None:
         """The recording of another thread or task, in which something happens now."""
-        found = recorder.get()
+        found = present_recorder()
         return None if found is None or self.owner is None or self.owner.runs_within(present_owner()) else found
 
     def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
@@ -710,7 +714,7 @@ class Journal(Recorder):
         write = Write(buffer, position, source, traced, span, initialises=not records)
         if self.runs_again and source is None:
             write.values = np.array(stored(value))
-        exempt = bool(self._observers) and recorder.get() is not self
+        exempt = bool(self._observers) and present_recorder() is not self
         for one in self._observers:
             one.writing(write, exempt=exempt)
         if records or self.keep or self.runs_again or self.looked_at.get(buffer):
@@ -794,7 +798,7 @@ class Journal(Recorder):
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Elements of a field, by default all, are about to be written."""
         self._keep_gradient(buffer)
-        self.saved.overwriting(buffer, region, exempt=bool(self._observers) and recorder.get() is not self)
+        self.saved.overwriting(buffer, region, exempt=bool(self._observers) and present_recorder() is not self)
 
     def _keep_gradient(self, buffer: Buffer) -> None:
         if self.gradients_before is not None and buffer.primal is not None and buffer.primal.adjoint is buffer:

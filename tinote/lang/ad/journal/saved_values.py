@@ -111,8 +111,9 @@ class SavedValues:
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
         self._releases: tuple[Callable[[], None], ...] = ()  # of data that custom blocks and captured steps hold
-        self._overwritten: Overwritten = ()  # by the launch under way, of needed elements, if unknown
-        self._known = False  # whether the needed elements that the launch under way overwrites are known
+        #: the needed elements that the launch under way overwrites, if these were not known, and whether they were
+        self._overwritten: Overwritten
+        self._known: bool
 
     def carry_tangents(self) -> dict[Buffer, Buffer]:
         """The tangents of overwritten values are needed as well. Gives the temporary ones, of memory without a dual."""

@@ -114,9 +114,9 @@ class Sweep:
         rewind, saves = self._rewind, self._saved.between_launches
         overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
         position = len(events)
-        launch, custom = self.launch, self.custom
-        if self.observer is not None:
-            launch, custom = _watched(self.observer, self, launch), _watched(self.observer, self, custom)
+        launch, observer = self.launch, self.observer
+        if observer is not None:
+            launch = _watched(observer, self, launch)
         try:
             rewind.begin(restores=restore)
             for event in reversed(events):
@@ -144,7 +144,7 @@ class Sweep:
                     self.at, self._position = self._events[position], position
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
-                    custom(event)
+                    (self.custom if observer is None else _watched(observer, self, self.custom))(event)
         finally:
             rewind.end()
 
@@ -161,7 +161,7 @@ class Sweep:
 
     def launch(self, launch: RecordedLaunch) -> None:
         """Run the gradient of one launch."""
-        code = launch.instance.specialisation.code
+        specialisation = launch.instance.specialisation
         request, flow, temporaries = self._gradients, launch.flow, launch.arguments.request.temporaries
         if request.shares and not launch.arguments.request.shares:
             request = request.unshared
@@ -170,7 +170,7 @@ class Sweep:
             if temporaries:
                 request = request.with_temporaries(temporaries)
                 values = self.temporaries.values(launch.arguments, values, request, launch.copies)
-            code(request).launch(values)
+            specialisation.code(request).launch(values)
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
         values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
@@ -182,7 +182,7 @@ class Sweep:
         request = (request.with_temporaries(temporaries) if temporaries else request).with_arguments
         if temporaries:
             values = self.temporaries.values(launch.arguments, values, request, launch.copies)
-        results = code(request).launch(values)
+        results = specialisation.code(request).launch(values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 

@@ -94,18 +94,14 @@ class UndoLog:
         there is only to `keep` it. If not, `overwrite` and `need` must be called, and `completed`. `overwrites`: as of
         `AccessTrace.next`.
         """
-        if self._trace.has_ended:
-            return None
+        found = self._trace.next(regions.number, overwrites)
+        if found is not None:
+            self._followed.append((regions, found))
+            return found
         if self._is_open:  # the launch before has failed
             self._trace.end()
-            self._count()
-            return None
-        found = self._trace.next(regions.number, overwrites)
-        if found is None:
-            self._count()
-        else:
-            self._followed.append((regions, found))
-        return found
+        self._count()
+        return None
 
     def not_kept(self) -> None:
         """What the launch overwrites that was known just now could not be kept: it does not take place."""
@@ -315,7 +311,7 @@ class Rewind:
         self._log = log
         self._restores = True
         self._finals: RegionCopies | None = None
-        self._disturbed: dict[int, BufferRegions] = {}  # by their identity
+        self._disturbed: dict[int, BufferRegions] | None = None  # by their identity
 
     def begin(self, *, restores: bool) -> None:
         """Start from memory as it is now. `restores`: at the end it will hold that again."""
@@ -359,6 +355,8 @@ class Rewind:
 
     def disturb_all(self, regions: BufferRegions) -> None:
         """The same of several regions, mostly those of earlier calls."""
+        if self._disturbed is None:
+            self._disturbed = {}
         if id(regions) not in self._disturbed:
             self._disturbed[id(regions)] = regions
             for buffer, region in regions:
@@ -366,11 +364,12 @@ class Rewind:
 
     def end(self) -> None:
         """The sweep is over."""
-        self._disturbed.clear()
+        self._disturbed = None
         if self._finals is not None:
             unwinding(self._finals.put_back)
             self._finals = None
-        self.stale.clear()
+        if self.stale:
+            self.stale.clear()
 
 
 def numbers(buffer: Buffer) -> Array:
