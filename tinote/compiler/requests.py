@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from tinote.config import Config
 from tinote.ir.buffers import Buffer
@@ -60,6 +60,7 @@ class Request:
 
     __slots__ = (
         "__weakref__",
+        "_latest",
         "_unshared",
         "_with_arguments",
         "arguments",
@@ -109,6 +110,7 @@ class Request:
         self.directions = directions
         self._with_arguments: Request | None = None
         self._unshared: Request | None = None
+        self._latest: ref[Request] | None = None  # of those with temporaries
         self.derivative = derivative
         self.arguments = arguments
         self.records = records
@@ -142,7 +144,11 @@ class Request:
 
     def with_temporaries(self, temporaries: frozenset[Buffer]) -> Request:
         """The same with temporary gradients and duals."""
-        return self._with(temporaries=temporaries)
+        found = None if self._latest is None else self._latest()
+        if found is None or found.temporaries != temporaries:
+            found = self._with(temporaries=temporaries)
+            self._latest = ref(found)
+        return found
 
     def into(self, zeroed: frozenset[Buffer]) -> Request:
         """The same with gradients that hold zeros when it is launched."""

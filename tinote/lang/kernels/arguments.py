@@ -85,7 +85,7 @@ class RecordingNeeds:
 
 
 class Arguments:
-    """A launch: a specialisation and the values that it is launched with. `request`: which gradient is meant.
+    """A launch: a specialisation and the arrays that it is launched with, `values`. `request`: which gradient is meant.
     `tangents`: the temporary duals of memory that is to have one.
 
     With temporary gradients, `plain` is the same launch without, whose gradient may run in place of this one's. What
@@ -105,7 +105,7 @@ class Arguments:
         tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
         self.specialisation = specialisation
-        self.values = tuple(values)
+        self.values: tuple[BoundArray, ...] = tuple(values[: len(specialisation.arrays)])
         self.request = request
         self._actual: dict[Buffer, Buffer] = {}
         for formal, bound in zip(specialisation.arrays, self.values, strict=False):
@@ -142,7 +142,7 @@ class Arguments:
         made = object.__new__(Arguments)
         made.__dict__.update(self.__dict__)
         made.__dict__.pop("unshared", None)
-        made.values = tuple(values)
+        made.values = tuple(values[: len(self.specialisation.arrays)])
         if self.plain is not None:
             made.plain = self.plain.with_values(values)
         return made
@@ -172,11 +172,6 @@ class Arguments:
     def arrays(self) -> list[tuple[Buffer, BoundArray]]:
         """The array arguments: what each is known by, and where it is."""
         return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
-
-    @property
-    def array_values(self) -> tuple[BoundArray, ...]:
-        """The values that are arrays."""
-        return self.values[: len(self.specialisation.arrays)]
 
     @cached_property
     def external_arrays(self) -> tuple[ExternalArray, ...]:
@@ -235,8 +230,12 @@ class Arguments:
 
     def touches_shadows(self, active: Container[Buffer]) -> bool:
         """Whether the launch reads or writes gradients or duals that are among these."""
+        return any(map(active.__contains__, self._shadows_touched))
+
+    @cached_property
+    def _shadows_touched(self) -> tuple[Buffer, ...]:
         touched = self.accesses.loaded | self.accesses.written
-        return any(buffer.primal is not None and buffer in active for buffer in touched)
+        return tuple([buffer for buffer in touched if buffer.primal is not None])
 
     @property
     def duals(self) -> list[Buffer]:
@@ -547,11 +546,11 @@ def observed_arguments(instance: Any, values: Sequence[Any]) -> Arguments:
     """The same of a launch whose touched elements are asked for (`Arguments.effects`)."""
     made = arguments_of(instance, values)
     if made.specialisation.arrays:
-        key = _memory_key("effects", made.array_values)
+        key = _memory_key("effects", made.values)
         known = instance.by_memory.get(key)
         if known is None:
             known = made.effects_by_shape()
-            _keep(instance, made.array_values, key, known)
+            _keep(instance, made.values, key, known)
         made.take_effects(known)
     return made
 
@@ -563,7 +562,7 @@ def recorded_arguments(instance: Any, values: Sequence[Any], request: Request) -
         return known
     made = arguments_of(instance, values, request)
     if made.external_arrays:
-        regions = instance.by_memory.get(_memory_key(request, made.array_values))
+        regions = instance.by_memory.get(_memory_key(request, made.values))
         if regions is not None:
             made.take_regions(regions)
     return made
@@ -583,7 +582,7 @@ def remember(instance: Any, arguments: Arguments) -> None:
     """
     if arguments.is_remembered or (arguments.request.has_tangents and not arguments.only_arrays):
         return
-    arrays, known = arguments.array_values, instance.by_memory
+    arrays, known = arguments.values, instance.by_memory
     key = _memory_key(arguments.request, arrays)
     if arguments.external_arrays:
         if key not in known:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from operator import is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +23,7 @@ from tinote.lang.ad.journal.custom_sweep import Launched
 from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Read, Record, RecordedLaunch, Write
 from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
+from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation
@@ -91,6 +92,8 @@ _SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
 _NOTHING_APART: dict[Buffer, Buffer] = {}
+_NOTHING_ON_ARRAYS: dict[Instance, Arguments] = {}
+_NOTHING_KNOWN: dict[tuple[Instance, Request], tuple[int, Arguments]] = {}
 
 
 def _is_active(value: Any) -> bool:
@@ -127,8 +130,10 @@ class Journal(Recorder):
     tangents: dict[Buffer, Buffer] | None
     #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
     _usual: Request | None
+    #: of each instance with arrays, the last launch, for others on the same ones
+    _on_arrays: dict[Instance, Arguments] = _NOTHING_ON_ARRAYS
     #: launches without arrays that have temporary gradients, and the size of active memory then
-    _known_with_temporaries: dict[tuple[Instance, Request], tuple[int, Arguments]]
+    _known_with_temporaries: dict[tuple[Instance, Request], tuple[int, Arguments]] = _NOTHING_KNOWN
     #: the previous recorder and watchers, while it records
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
     #: saves gradients and duals before they change, if they are to be restored in the end
@@ -150,6 +155,8 @@ class Journal(Recorder):
     duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
     #: the contents of gradients and duals before the first inner block wrote its own
     shadows_before: ShadowsBefore | None = None
+    #: the adjoints that its reverse sweep needs, once they were asked for
+    _needed: Needed | None = None
     #: whether there are blocks with a custom VJP among its events
     _has_custom = False
     #: whether everything needed to repeat it is recorded
@@ -273,6 +280,10 @@ class Journal(Recorder):
             self.from_python.append(kernel_taken(instance.specialisation))
             self.from_python += arrays_taken(instance.specialisation.arrays, values)
         arguments = instance.taped
+        if arguments is None:
+            arguments = self._on_arrays.get(instance)
+            if arguments is not None and not all(map(is_, arguments.values, values)):
+                arguments = None
         if (
             arguments is None
             or arguments.request is not self._usual
@@ -362,14 +373,21 @@ class Journal(Recorder):
         """The memory effects of a launch, with temporary gradients where differentiated values pass through memory
         without one. Raises `DifferentiationError`.
         """
-        derivative = self.derivative
-        found = recorded_arguments(instance, values, derivative if flow is None else derivative.with_arguments)
+        derivative = self.derivative if flow is None else self.derivative.with_arguments
+        known = self._known_with_temporaries.get((instance, derivative))
+        if known is not None and known[0] == len(self.active):
+            return known[1]
+        found = recorded_arguments(instance, values, derivative)
         if self.active and found.touches_shadows(self.active):
             return self._taking_shadows(found)
         if self.active or found.stores_to_none:
             return self._arguments_with_temporaries(instance, found)
         if found.values:
             remember(instance, found)
+            if flow is None and not found.writes_shadows:
+                if self._on_arrays is _NOTHING_ON_ARRAYS:
+                    self._on_arrays = {}
+                self._on_arrays[instance] = found
         elif flow is None and not found.writes_shadows:
             instance.taped = found
         return found
@@ -393,15 +411,11 @@ class Journal(Recorder):
         """
 
     def _arguments_with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
-        if "_known_with_temporaries" not in self.__dict__:
-            self._known_with_temporaries = {}
-        key = instance, plain.request
-        known = None if plain.values else self._known_with_temporaries.get(key)
-        if known is not None and known[0] == len(self.active):
-            return known[1]
         found = self._with_temporaries(instance, plain)
         if not plain.values:
-            self._known_with_temporaries[key] = len(self.active), found
+            if self._known_with_temporaries is _NOTHING_KNOWN:
+                self._known_with_temporaries = {}
+            self._known_with_temporaries[instance, plain.request] = len(self.active), found
         return found
 
     def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
@@ -964,7 +978,7 @@ class Journal(Recorder):
             raise self._refused
         values.follow(self.events)
         if self.active:
-            needed_adjoints(self.events, self.active, ())
+            self._needed = needed_adjoints(self.events, self.active, ())
         return values
 
     def claim(self, *, clear: bool) -> None:
@@ -984,7 +998,8 @@ class Journal(Recorder):
             sweep = self.sweep()
             if self._has_custom and not self.is_differentiated:
                 sweep.lasting = LastingWrites(self.events)
-            sweep.run()
+            needed = self._needed
+            sweep.run(needed if needed is not None and len(needed.events) == len(self.events) else None)
         if len(open_recordings) > 1 or self.met is not None:
             refuse_same_values(self)
 

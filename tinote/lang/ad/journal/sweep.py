@@ -17,7 +17,7 @@ from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
+from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
@@ -90,12 +90,15 @@ class Sweep:
         self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
 
-    def run(self) -> None:
-        """Accumulate the gradients. Afterwards the fields have their present values again."""
+    def run(self, needed: Needed | None = None) -> None:
+        """Accumulate the gradients. Afterwards the fields have their present values again. `needed`: by a sweep in
+        which no number has an adjoint, if that is known.
+        """
         if not self._active:
             self._run(self._events, restore=True)
             return
-        needed = needed_adjoints(self._events, self._active, self.adjoints)
+        if needed is None or self.adjoints:
+            needed = needed_adjoints(self._events, self._active, self.adjoints)
         self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents, apart=self._saved.duals_apart)
         try:
             self._run(needed.events, restore=True)
