@@ -482,6 +482,25 @@ def test_an_array_that_gets_a_dual_is_looked_at_anew() -> None:
         assert (product == 12).all()
 
 
+def python_calls(act: Callable[[], Any]) -> list[str]:
+    """The functions of Python that are called."""
+    calls: list[str] = []
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_qualname)
+
+    before = sys.getprofile()
+    gc.disable()  # what libraries do after a collection is none of it
+    sys.setprofile(count)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+        gc.enable()
+    return calls
+
+
 @pytest.mark.parametrize(("what", "most"), [("tape", 80), ("ndarray", 25), ("numpy", 25)])
 def test_the_fixed_cost_of_a_derivative(what: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """How many functions of Python a small one calls, when all that does not change between calls is known: on a tape,
@@ -502,20 +521,56 @@ def test_the_fixed_cost_of_a_derivative(what: str, most: int, monkeypatch: pytes
             cubes()
 
     act: Callable[[], Any] = {"tape": tape, "ndarray": lambda: gradient(x), "numpy": lambda: gradient(given)}[what]
-    calls: list[str] = []
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        if event == "call":
-            calls.append(frame.f_code.co_qualname)
-
     for _ in range(6):
         act()
-    before = sys.getprofile()
-    gc.disable()  # what libraries do after a collection is none of it
-    sys.setprofile(count)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-        gc.enable()
+    calls = python_calls(act)
     assert len(calls) <= most, calls
+
+
+@pytest.mark.parametrize(("what", "most"), [("fields", 18), ("number", 19), ("ndarray", 35), ("no gradient", 36)])
+def test_the_cost_of_one_more_launch_under_a_tape(what: str, most: int) -> None:
+    """How many functions of Python a launch calls, with its gradient, when all that does not change is known."""
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x, between = ti.field(ti.f64, N, needs_grad=True), ti.field(ti.f64, N)
+    array = ti.ndarray(ti.f64, N, needs_grad=True)
+
+    @ti.kernel
+    def cubes(a: ti.f64):
+        for i in x:
+            loss[None] += a * x[i] ** 3
+
+    @ti.kernel
+    def of_fields():
+        for i in x:
+            loss[None] += x[i] ** 3
+
+    @ti.kernel
+    def of_array(y: ti.types.ndarray(ti.f64, ndim=1), a: ti.f64):
+        for i in y:
+            loss[None] += a * y[i] ** 3
+
+    @ti.kernel
+    def through_others():
+        for i in x:
+            between[i] = x[i] ** 3
+
+    launch: Callable[[], Any] = {
+        "fields": of_fields,
+        "number": lambda: cubes(2.0),
+        "ndarray": lambda: of_array(array, 2.0),
+        "no gradient": through_others,
+    }[what]
+
+    def tape(count: int) -> Callable[[], None]:
+        def act() -> None:
+            with ti.ad.Tape(loss):
+                for _ in range(count):
+                    launch()
+
+        return act
+
+    for count in (2, 12):
+        for _ in range(4):
+            tape(count)()
+    few, many = (python_calls(tape(count)) for count in (2, 12))
+    assert len(many) - len(few) <= 10 * most, many
