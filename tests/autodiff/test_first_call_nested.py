@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import DifferentiationError
 
 COUNT = 4
 Numbers = np.ndarray[Any, Any]
@@ -140,31 +139,54 @@ def test_the_first_second_derivative_gives_what_the_second_gives(inner: str) -> 
         np.testing.assert_allclose(one, (high - low) / 2e-5, 1e-6, 1e-6)
 
 
-@pytest.mark.parametrize("inner", ["tape", "block"])
+@pytest.mark.parametrize("inner", ["tape", "grad", "block"])
 def test_an_ndarray_that_is_made_inside(inner: str) -> None:
-    """A tape runs again along a direction, in which it would be a constant: it is refused. Forward mode does not."""
+    """What is launched with it is launched again along a direction, when the function has let go of it."""
     program = Program()
     program.begin()
+    a, along = program.a.to_numpy(), program.along
 
-    def use() -> None:
+    def once() -> None:
         late = ti.ndarray(ti.f64, shape=COUNT, needs_grad=True)
         late.fill(0.5)
         program.add(late)
 
-    if inner == "tape":
-        with (
-            pytest.raises(DifferentiationError, match="was made inside of a block that is differentiated itself"),
-            ti.ad.Tape(program.total),
-        ):
-            with ti.ad.Tape(program.loss):
-                use()
-            program.use_gradients()
-        return
     with ti.ad.Tape(program.total):
-        with ti.ad.FwdMode(loss=program.loss, param=program.a, seed=program.along):
-            use()
-        program.use_number(program.loss.dual[None])
-    a, along = program.a.to_numpy(), program.along
-    product = a @ along  # 2 * 0.5 * a along
-    found = program.a.grad.to_numpy()
-    np.testing.assert_allclose(found, np.cos(product) * along * (1 + program.b[0]), 1e-12)
+        if inner == "tape":
+            with ti.ad.Tape(program.loss):
+                once()
+            program.use_gradients()
+        elif inner == "grad":
+            program.use(ti.ad.grad(once, wrt=program.a, loss=program.loss)())
+        else:
+            with ti.ad.FwdMode(loss=program.loss, param=program.a, seed=along):
+                once()
+            program.use_number(program.loss.dual[None])
+    if inner == "block":
+        product = a @ along  # 2 * 0.5 * a along
+        expected = np.cos(product) * along * (1 + program.b[0])
+    else:
+        expected = np.cos(a) * (1 + program.b.to_numpy())
+    np.testing.assert_allclose(program.a.grad.to_numpy(), expected, 1e-12)
+
+
+@pytest.mark.parametrize("inner", ["grad", "jvp"])
+def test_an_ndarray_that_is_made_in_the_innermost_of_three(inner: str) -> None:
+    program = Program()
+
+    def once() -> None:
+        late = ti.ndarray(ti.f64, shape=COUNT, needs_grad=True)
+        for i in range(COUNT):
+            late[i] = program.a[i] * 0.5
+        program.add(late)
+
+    program.once = once  # type: ignore[method-assign]
+
+    def slopes(step: float) -> Numbers:
+        program.begin()
+        program.a.from_numpy(program.a.to_numpy() + step * program.along)
+        return ti.ad.grad(lambda: program.inside(inner), wrt=program.a, loss=program.total)()
+
+    program.begin()
+    found = ti.ad.hvp(lambda: program.inside(inner), wrt=program.a, loss=program.total)(program.along)
+    np.testing.assert_allclose(found, (slopes(1e-5) - slopes(-1e-5)) / 2e-5, 1e-6, 1e-6)

@@ -351,15 +351,19 @@ def test_numbers_that_leave_in_other_ways_are_refused() -> None:
         ti.ad.grad(outer)(0.4)
 
 
-def test_a_function_that_does_something_else_the_second_time_is_refused() -> None:
+def test_a_function_runs_once() -> None:
+    """What it has done is differentiated, not what it would do the next time."""
     calls: list[int] = []
 
     def fickle(y: Any) -> Any:
         calls.append(1)
-        return height(y, y) if len(calls) % 2 else height(y, y) + height(y, 2 * y)
+        return height(y, y) if len(calls) == 1 else height(y, y) + height(y, 2 * y)
 
-    with pytest.raises(DifferentiationError, match="did something else"):
-        ti.ad.grad(lambda x: ti.ad.grad(fickle)(x))(0.4)
+    def steady(y: Any) -> Any:
+        return height(y, y)
+
+    assert ti.ad.grad(lambda x: ti.ad.grad(fickle)(x))(0.4) == ti.ad.grad(lambda x: ti.ad.grad(steady)(x))(0.4)
+    assert len(calls) == 1
 
 
 def _by_tapes(world: Particles) -> Callable[[], None]:
@@ -556,8 +560,8 @@ def test_functions_keep_their_variables_from_the_time_of_the_call(inner: Mode, o
 iteration = 0.0
 
 
-def test_what_changes_elsewhere_is_noticed() -> None:
-    """Globals cannot be brought back: a call that depends on one that has changed since is refused."""
+def test_what_changes_elsewhere_makes_no_difference() -> None:
+    """A call that depends on a global variable was made when that was another one."""
 
     def path(x: Any) -> Any:
         global iteration
@@ -567,8 +571,7 @@ def test_what_changes_elsewhere_is_noticed() -> None:
             y = y - 0.1 * ti.ad.grad(lambda y: height(x, y * iteration))(y)  # noqa: B023
         return height(x, y)
 
-    with pytest.raises(DifferentiationError, match="did something else"):
-        ti.ad.grad(path)(0.8)
+    assert ti.ad.grad(path)(0.8) == pytest.approx(difference(path, 0.8), rel=1e-7)
     assert ti.ad.jvp(path)(1.0, 0.8)[1] == pytest.approx(difference(path, 0.8), rel=1e-7)
 
 
@@ -576,8 +579,8 @@ stiffness = 0.0  # what a kernel is compiled with, and what Python puts into fie
 
 
 @pytest.mark.parametrize("way", ["captured", "element", "field", "array", "made", "number"])
-def test_what_alters_second_derivatives_alone_is_noticed(way: str) -> None:
-    """At 1, neither the value nor the slope depends on the stiffness, and the curvature does."""
+def test_what_alters_second_derivatives_alone_is_what_it_was(way: str) -> None:
+    """At 1, neither the value nor the slope depends on the stiffness, and the curvature does. It changes afterwards."""
     held, shared = ti.field(ti.f64, ()), np.zeros(1)
 
     @ti.kernel
@@ -620,11 +623,7 @@ def test_what_alters_second_derivatives_alone_is_noticed(way: str) -> None:
 
     curvature = 1.4 - np.sin(1.0)
     assert ti.ad.grad(outer)(1.0, 0.7) == pytest.approx(curvature)
-    if way == "array":  # what it held is kept
-        assert ti.ad.grad(outer)(1.0, -5.0) == pytest.approx(curvature)
-    else:
-        with pytest.raises(DifferentiationError, match="did something else"):
-            ti.ad.grad(outer)(1.0, -5.0)
+    assert ti.ad.grad(outer)(1.0, -5.0) == pytest.approx(curvature)
 
 
 def test_fields_that_python_reads_inside_are_as_they_were() -> None:

@@ -19,13 +19,13 @@ from __future__ import annotations
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.driver import Specialisation
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import CaptureError, DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
@@ -42,15 +42,24 @@ from tinote.lang.ad.captured_loop import (
 )
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, InnerEvents, Read
-from tinote.lang.ad.journal.from_python import Taken, arrays_of_others
+from tinote.lang.ad.journal.events import Custom, Read
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import needs_temporaries, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
-from tinote.lang.ad.journal.step_log import END, ElementPosition, Made, StepLog, What, array_words, number_word, place
+from tinote.lang.ad.journal.step_log import (
+    END,
+    ElementPosition,
+    Made,
+    StepLog,
+    What,
+    array_words,
+    arrays_of_others,
+    number_word,
+    place,
+)
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
@@ -206,32 +215,13 @@ def checkpoint(
     outer = recorder.get()
     if not isinstance(outer, Journal) or outer.derivative.has_tangents or outer.runs_again:
         # Forward mode needs no memory; elsewhere nothing is differentiated, or twice.
-        with _recorded_whole(outer, step) if isinstance(outer, Journal) else nullcontext():
-            for t in bar(range(steps), "steps", shown=progress):
-                step(t)
+        for t in bar(range(steps), "steps", shown=progress):
+            step(t)
         return Checkpoints(steps)
     chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, span)
     if steps:
         chain.sweep(outer)
     return chain.report
-
-
-def _name(step: Callable[[int], Any]) -> str:
-    """What messages call a loop."""
-    return f"checkpoint of '{getattr(step, '__name__', 'step')}'"
-
-
-@contextmanager
-def _recorded_whole(outer: Journal, step: Callable[[int], Any]) -> Iterator[None]:
-    """A block whose events are those of a loop, which is one record where checkpoints are kept."""
-    first, inside = len(outer.events), len(outer.inner_events)
-    noted, outer.from_python = outer.from_python, None
-    try:
-        yield
-    finally:
-        outer.from_python = noted
-        inner = InnerEvents(range(first, len(outer.events)), _name(step))
-        outer.inner_events = [*outer.inner_events[:inside], inner]
 
 
 class _Snapshot(NamedTuple):
@@ -364,7 +354,7 @@ class _Chain:
             outer.activate(buffer, self.active[buffer])
         outer.custom(
             Custom(
-                _name(self.step),
+                f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
                 self.span,
                 self._reverse,
                 loaded=self.loaded,
@@ -759,14 +749,11 @@ class _Runner(Journal):
         for k, kind, word in array_words(numbers):
             self._compare(What("{} is given" if k < 0 else "{} is given, as its number {},", (where, k), kind), word)
 
-    def took(self, name: str, parts: Sequence[Any]) -> None:
+    def took(self, name: str, parts: Iterable[Any]) -> None:
         """A derivative inside is given these by Python, or has done this."""
         self._follow()
         for part in parts:
-            if isinstance(part, Taken):
-                self._compare(What("'{}' is used in {}", (part.name, name, repr(part.constants))), 0)
-                self._array(f"'{part.name}' within {name}", part.numbers)
-            elif isinstance(part, str):
+            if isinstance(part, str | Specialisation):
                 self._compare(What("{} runs within {}", (part, name)), 0)
             elif isinstance(part, int | float):
                 self._number("{} is given", (name,), part)

@@ -32,7 +32,7 @@ from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given, warm_copy
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.session.owners import coming_into_being
-from tinote.lang.session.state import is_viewed, scalar_type, session
+from tinote.lang.session.state import is_viewed, recorder, scalar_type, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import POOLED_FROM
 from tinote.runtime.seam import active_listener
@@ -264,6 +264,8 @@ def _make(
     extents = shape_given(shape, made_at)
     order, offset = order_named(None, len(extents), made_at), offset_given(None, extents, made_at)
     made._make_dense(extents, order, Layout.AOS, offset)
+    if (found := recorder.get()) is not None:
+        found.made_by_user(made)
     return made
 
 

@@ -185,6 +185,9 @@ class Recorder:
     def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
         """A derivative has made an array, which is another one when it runs again; `of`: with the tangents of this."""
 
+    def made_by_user(self, field: Any) -> None:
+        """The program has made an array."""
+
     def overwriting_independently(self, buffer: Buffer) -> None:
         """What others record and differentiate meanwhile is about to write to a field."""
 

@@ -6,7 +6,7 @@ too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NoReturn
@@ -17,18 +17,9 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
-from tinote.lang.ad.journal.events import (
-    Computed,
-    Custom,
-    InnerEvents,
-    Read,
-    RecordedLaunch,
-    Write,
-    outermost,
-    with_inner,
-)
+from tinote.lang.ad.journal.events import Computed, Custom, Read, RecordedLaunch, Write, outermost
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.values import element_at, held_now, hold, store
+from tinote.lang.ad.memory.values import element_at, held_now, hold, plain_array, store
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, computed_again, traced
 from tinote.lang.kernels.unwritable import launch_on_copies
@@ -49,20 +40,25 @@ class Again:
 
     def __init__(self, recorded: Journal, outer: Trace) -> None:
         self._events = list(recorded.events)
-        self._inner = [one for one in recorded.inner_events if one.again is not None]
+        self._recorded = recorded
+        #: the greatest depth of the blocks of pushforwards that recorded it (`Recorder.depth`)
+        self.deepest = recorded.deepest
         self._outer = outer
         #: gradients and duals that hold results of inner blocks
         self._shadows = {one: span for one, span in recorded.active.items() if one.primal is not None}
         self._along: Mapping[int, float] = {}
-        for event in with_inner(self._events, self._inner):
+        for event in self._events:
             if isinstance(event, RecordedLaunch):
                 _require_duals(event)
+                event.drop_saved()
 
     def close(self) -> None:
         """Free its memory: it will not run again."""
+        self._recorded.runs_again = False
         for event in self._events:
             if isinstance(event, Custom) and event.release is not None:
                 event.release()
+        self._events, self._recorded.used_arrays = [], {}
 
     def run(
         self,
@@ -72,18 +68,21 @@ class Again:
         given: Mapping[int, Traced] = NO_NUMBERS,
         *,
         initialises: bool = True,
-    ) -> None:
+    ) -> dict[int, Traced]:
         """Re-execute under `recorder`, the present one. `directions`: tangents of the fields' initial contents,
         including values that Python writes before any use. `along`: those of numbers from outside; `given`:
-        replacements for these numbers. `initialises`: whether Python writes the initial values of fields
-        (`initialise`).
+        replacements for numbers. `initialises`: whether Python writes the initial values of fields (`initialise`).
+        Returns the numbers that it has computed, by those that they were.
         """
         known: dict[int, Traced] = dict(given)
         self._along = along
+        base = base_of(recorder)
+        if isinstance(base, Journal):
+            base.deepest = max(base.deepest, self.deepest)
         if self._shadows:
             keep_gradients_apart(recorder)
             shadows_are_values(recorder, [*self._shadows], next(iter(self._shadows.values())))
-        for event in outermost(with_inner(self._events, self._inner)):
+        for event in outermost(self._events):
             if not initialises and event in self._first_values:
                 continue
             if isinstance(event, RecordedLaunch):
@@ -101,9 +100,10 @@ class Again:
                 if event.initialises and event.target in directions and event.target.tangent is not None:
                     direction = directions[event.target]
                     store(event.target.tangent, event.position, direction[event.position])
-            elif isinstance(event, InnerEvents | Custom):
+            elif isinstance(event, Custom):
                 assert event.again is not None
                 known.update(event.again(recorder, lambda one: self._operand(one, known)))
+        return known
 
     @cached_property
     def _first_values(self) -> dict[Write, None]:
@@ -122,6 +122,10 @@ class Again:
         """Repeat Python's writes of initial values of fields."""
         for event in self._first_values:
             self._write(event, recorder, {})
+
+    def results(self, recorded: Sequence[Any], known: Mapping[int, Traced]) -> list[Any]:
+        """The numbers that these recorded results are in the run that has computed `known`, and fields."""
+        return [self._operand(one, known) if type(one) is Traced else one for one in recorded]
 
     def _operand(self, one: Traced, known: Mapping[int, Traced]) -> Traced:
         if one.number in self._along:
@@ -213,6 +217,15 @@ def leave_value(recorder: Recorder, shadow: Buffer, value: Any) -> None:
         else:
             note_python_write(shadow, ..., value)
             hold(held, value)
+
+
+def agree(again: Any, before: Any) -> bool:
+    """Whether the results of two runs agree, up to rounding."""
+    a, b = np.asarray(plain_array(again)), np.asarray(plain_array(before))
+    epsilon = max(np.finfo(one.dtype).eps if one.dtype.kind == "f" else 0.0 for one in (a, b))
+    tolerance = 10 * float(np.sqrt(epsilon))
+    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
 
 
 def refuse_other_again(name: str, span: Span) -> NoReturn:

@@ -34,10 +34,10 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.types import f64, machine_epsilon
-from tinote.lang.ad.functional.again import refuse_other_again
+from tinote.lang.ad.functional.again import agree, refuse_other_again
 from tinote.lang.ad.functional.directions import MOST_DIRECTIONS, OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.inner import Inner, agree
+from tinote.lang.ad.functional.inner import Inner
 from tinote.lang.ad.functional.inner_derivative import hessian_within, unrecorded, within
 from tinote.lang.ad.functional.inputs import (
     Array,

@@ -15,8 +15,6 @@ import numpy as np
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
     Inner,
-    InnerStart,
-    Inside,
     alone,
     give_second_duals,
     refuse_nesting,
@@ -27,8 +25,6 @@ from tinote.lang.ad.functional.inputs import Bound, shape_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded, base_of, next_depth
 from tinote.lang.ad.functional.runs import result_of
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.ad.journal.events import InnerEvents, NumberOf
-from tinote.lang.ad.journal.from_python import Taken, sketch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
@@ -46,10 +42,10 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """
     with _entered(outer, inner):
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
-            outer.took(inner.name, list(leaves([*inner.args, inner.seed, inner.directions])))
+            outer.took(inner.name, leaves([*inner.args, inner.seed, inner.directions]))
         elif not isinstance(outer, ForwardMode):
             refuse_capture("a third derivative")
-        return _pushed(outer, inner) if inner.is_forward else gradient_within(outer, inner, inside)
+        return _pushed(outer, inner) if inner.is_forward else gradient_within(outer, inner)
 
 
 def refuse_capture(what: str) -> None:
@@ -71,27 +67,8 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
         around = nullcontext()
     else:
         refuse_nesting(inner.task.what, outer, "it does not record derivatives")
-    with around, _taking(outer, inner):
+    with around:
         yield
-
-
-@contextmanager
-def _taking(outer: Recorder, inner: Inner) -> Iterator[None]:
-    """A block in which an inner derivative runs. The outer recording notes only the seeds and directions among its
-    inputs from Python.
-    """
-    if not isinstance(outer, Journal) or outer.from_python is None:
-        yield
-        return
-    noted, outer.from_python = outer.from_python, None
-    given = inner.directions if inner.is_forward else inner.seed
-    for one in leaves(given):
-        if isinstance(one, int | float | np.ndarray) and not holds_traced(one):
-            noted.append(Taken(inner.name, (), sketch(np.asarray(one))))
-    try:
-        yield
-    finally:
-        outer.from_python = noted
 
 
 def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any) -> tuple[Any, Any]:
@@ -133,68 +110,34 @@ def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
 # ---- forward mode
 
 
-class _Events:
-    """A block whose events in the recording around are those of this derivative, which gives `results`."""
-
-    def __init__(self, outer: Recorder, inner: Inner, inside: Inside) -> None:
-        self.results: list[Any] = []
-        self._outer = outer
-        self._inside = inside
-        self._start = InnerStart(inner)
-
-    def __enter__(self) -> _Events:
-        self._first = len(self._outer.events) if isinstance(self._outer, Journal) else 0
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        outer = self._outer
-        if isinstance(outer, Journal):
-            events = range(self._first, len(outer.events))
-            again = self._again if outer.runs_again else None
-            outer.inner_events = [*outer.inner_events, InnerEvents(events, self._start.inner.name, again)]
-
-    def _again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
-        places = [(0, one) if isinstance(one, Field) else (getattr(one, "number", 0), None) for one in self.results]
-        return self._start.again(self._inside, places, journal, of)
-
-
 def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """The value and the product of an inner derivative in forward mode, as parts of the recording around it."""
     task = inner.task
-    with _Events(outer, inner, inside) as events:
-        block = PushedMode(outer, next_depth(outer), inner.span)
-        try:
-            bound = _pointed(block, inner)
-            with block.running(), bound.running():
-                returned = task.f(*bound.args, **inner.kwargs)
-            refuse_written(bound, inner)
-            value, product = events.results = [*_parts_taken(block, result_of(task, returned, block.trace))]
-            return value, [product]
-        finally:
-            block.close()
+    block = PushedMode(outer, next_depth(outer), inner.span)
+    try:
+        bound = _pointed(block, inner)
+        with block.running(), bound.running():
+            returned = task.f(*bound.args, **inner.kwargs)
+        refuse_written(bound, inner)
+        value, product = _parts_taken(block, result_of(task, returned, block.trace))
+        return value, [product]
+    finally:
+        block.close()
 
 
 def _hessian_products(outer: Recorder, inner: Inner) -> tuple[Any, list[Any], list[Any]]:
     """The value, the gradients and the products of the Hessian and the directions, as parts of the recording around:
     the gradient, in a block of pushforwards.
     """
-    with _Events(outer, inner, _hessian_inside) as events:
-        block = PushedMode(outer, next_depth(outer), inner.span)
-        try:
-            bound = _pointed(block, inner)
-            with block.running(), bound.running():
-                value, gradients = gradient_within(block, Inner(inner.task, bound.args, inner.kwargs), is_part=True)
-            pairs = [_parts_taken(block, one) for one in gradients]
-            found = _parts_taken(block, value)[0], [first for first, _ in pairs], [second for _, second in pairs]
-            events.results = [found[0], *found[1], *found[2]]
-            return found
-        finally:
-            block.close()
-
-
-def _hessian_inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
-    value, gradients, products = _hessian_products(outer, inner)
-    return value, [*gradients, *products]
+    block = PushedMode(outer, next_depth(outer), inner.span)
+    try:
+        bound = _pointed(block, inner)
+        with block.running(), bound.running():
+            value, gradients = gradient_within(block, Inner(inner.task, bound.args, inner.kwargs))
+        pairs = [_parts_taken(block, one) for one in gradients]
+        return _parts_taken(block, value)[0], [first for first, _ in pairs], [second for _, second in pairs]
+    finally:
+        block.close()
 
 
 def _pointed(block: PushedMode, inner: Inner) -> Bound:

@@ -17,9 +17,11 @@ gradient with the other marks. Where the recording at the outside carries tangen
 
 Where that recording is swept, let w be the adjoint of g. It is propagated as that of the number w · g, which is the
 tangent of F along w, since the order of derivatives does not matter (Schwarz's theorem, for continuous second
-derivatives). So f runs again along w as the direction, and a sweep through that gives the adjoints of the inputs. The
-direction is in the duals of fields, if these are free, and the sweep carries tangents: it starts with the seed of g,
-which has as tangent the adjoint of F. Otherwise it is that of one more block of pushforwards.
+derivatives). So what f has recorded is done once more, with w as the direction, and a sweep through that gives the
+adjoints of the inputs. The direction is in the duals of fields, if these are free, and the sweep carries tangents: it
+starts with the seed of g, which has as tangent the adjoint of F. Otherwise it is that of one more block of
+pushforwards. The code of f itself runs once: the recorded operations have all parts of numbers and fields already
+(`again.py`), and a recording in which they are done once more differentiates them like any others.
 
 The levels are separate: numbers of the inner recording belong to their own trace, inner gradients replace the outer
 ones in memory only during the inner sweep, and no launch has tangents of two levels.
@@ -32,28 +34,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.again import Again, agree, refuse_other_again
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
     Inner,
-    InnerStart,
-    Inside,
-    agree,
-    changed_gradients_of,
+    done_by,
     duals_apart,
     give_second_duals,
     refuse_nesting,
-    refuse_other,
     refuse_written,
     swept_apart,
 )
-from tinote.lang.ad.functional.inputs import Array, Bound, number_or_array, shape_of
+from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_or_array, shape_of
 from tinote.lang.ad.functional.pushed_mode import (
     PushedMode,
     base_of,
@@ -64,8 +63,8 @@ from tinote.lang.ad.functional.pushed_mode import (
     parts_of,
     tangent_fields_beyond,
 )
-from tinote.lang.ad.functional.runs import Run, recorded_from
-from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.runs import record, recorded_from
+from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.functional.symmetry import (
     Symmetry,
     custom_calls,
@@ -74,15 +73,7 @@ from tinote.lang.ad.functional.symmetry import (
     tangents_of_gradients,
 )
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import (
-    Computed,
-    Custom,
-    InnerEvents,
-    NumberOf,
-    RecordedLaunch,
-    outermost,
-    with_inner,
-)
+from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
@@ -93,9 +84,10 @@ from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, i
 from tinote.lang.data.captured_arrays import single_number
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import stand_in
-from tinote.lang.data.traced import Traced, arranged, constants, holds_traced, stored
+from tinote.lang.data.nests import map_leaves
+from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects
 from tinote.lang.data.traced_derivatives import Dual
-from tinote.lang.session.state import Recorder, memory_of, session
+from tinote.lang.session.state import Recorder, memory_of, note_python_write, recorder, recording_as, session
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.runtime.seam import unwinding
 
@@ -104,14 +96,17 @@ _ZERO = Dual(0.0)
 
 class _Part:
     """A part of a result, an input or a seed in the recording at the outside, with its tangent: a number (`numbers` is
-    its own, 0 for a constant), several of such (an array), or what is in a field.
+    its own, 0 for a constant), several of such (an array), or what is in a field. `given`: what the program has for it.
     """
 
-    def __init__(self, value: Any, tangent: Any = None, numbers: Any = 0, field: Field | None = None) -> None:
+    def __init__(
+        self, value: Any, tangent: Any = None, numbers: Any = 0, field: Field | None = None, given: Any = None
+    ) -> None:
         self.value = value
         self.tangent = tangent
         self.numbers = numbers
         self.field = field
+        self.given: Any = given if field is None else field
 
     @property
     def dual(self) -> Dual:
@@ -165,22 +160,15 @@ def _tangent_of(result: Any) -> Array:
     return held_now(result.dual.buffer) if isinstance(result, Field) else as_array(result.tangent)
 
 
-class _Sources(NamedTuple):
-    """The dependencies of a gradient: inputs, of these shapes, numbers from outside, and fields."""
-
-    inputs: list[tuple[int, ...]]
-    numbers: dict[int, list[Traced]]
-    fields: list[Buffer]
+def gradient_within(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
+    """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it."""
+    values, gradients = _gradient(outer, inner).run()
+    return values[0], gradients
 
 
-def gradient_within(
-    outer: Recorder, inner: Inner, inside: Inside | None = None, *, is_part: bool = False
-) -> tuple[Any, list[Any]]:
-    """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it.
-    `inside`: runs it in any recording; `is_part`: whether it is a part of a derivative that runs again as a whole.
-    """
+def _gradient(outer: Recorder, inner: Inner) -> _InnerGradient:
     has_duals = isinstance(outer, Journal) and not outer.derivative.has_tangents
-    return (_AlongDuals if has_duals else _InnerGradient)(outer, inner, inside, is_part).run()
+    return (_AlongDuals if has_duals else _InnerGradient)(outer, inner)
 
 
 class _InnerGradient:
@@ -191,24 +179,23 @@ class _InnerGradient:
     #: whether the duals of fields are free for the direction along which it is differentiated
     has_duals = False
 
-    def __init__(self, outer: Recorder, inner: Inner, inside: Inside | None, is_part: bool) -> None:
+    def __init__(self, outer: Recorder, inner: Inner) -> None:
         self.outer = outer
         self.inner = inner
-        self._inside = inside
-        self._is_part = is_part
         self.lifts = lifts_of(outer)
         self.base = base = base_of(outer)
         self.recording = base if isinstance(base, Journal) else None
         self.carries = base.derivative.has_tangents if isinstance(base, Journal) else isinstance(base, ForwardMode)
         if self.recording is not None:  # which differentiates it
-            self.start = InnerStart(inner)
-            self.effects = Effects(keeps=True, keeps_duals=not self.has_duals)
+            self._launches = session.launches
+            self._effects = Effects(keeps=True, keeps_duals=not self.has_duals)
 
     def _number(self, one: Any) -> _Part:
         """A number of the recording at the outside, or a constant."""
         if type(one) is not Traced:
-            return _Part(one)
-        return _Part(constants((one,))[0], one.tangent, one.number if self.base.trace.is_active(one) else 0)
+            return _Part(one, given=one)
+        number = one.number if self.base.trace.is_active(one) else 0
+        return _Part(constants((one,))[0], one.tangent, number, given=one)
 
     def _several(self, items: Sequence[Any], shape: tuple[int, ...]) -> _Part:
         """The same for an array of numbers."""
@@ -216,7 +203,8 @@ class _InnerGradient:
         duals = [part.dual for part in parts]
         value = arranged([one.value for one in duals], shape)
         tangent = arranged([one.tangent for one in duals], shape) if self.carries else None
-        return _Part(value, tangent, np.array([part.numbers for part in parts], np.int64).reshape(shape))
+        several = np.array([part.numbers for part in parts], np.int64).reshape(shape)
+        return _Part(value, tangent, several, given=objects(items, shape))
 
     def _held(self, field: Field, held: Callable[[Field], Any] = number_or_array) -> _Part:
         """What is in a field, and its tangents."""
@@ -224,34 +212,85 @@ class _InnerGradient:
 
     # ---- recording
 
-    def run(self) -> tuple[Any, list[Any]]:
-        """The value and the gradients, as parts of the recording around."""
+    def run(self) -> tuple[list[Any], list[Any]]:
+        """The values and the gradients, as parts of the recording around."""
         recording = self.recording
-        with nullcontext() if recording is None else self.effects.listening():
-            journal = self._journal()
-            self.results, self.gradients, taken = self._first(journal)
+        with nullcontext() if recording is None else self._effects.listening():
+            journal = self._journal(self.outer.trace)
+            if recording is not None:
+                give_gradients_duals()  # arrays are launched with them
+                journal.will_run_again()
+            values, gradients = self._first(journal)
         made: list[Field] = []
-        value, *others = [self._result(parts, made) for parts in (self.results, *self.gradients)]
+        found = [self._result(parts, made) for parts in (*values, *gradients)]
         if recording is not None:
-            self._add(recording, journal, made, taken)
-        return value, others
+            self._add(recording, journal, [part for parts in values for part in parts], gradients, made)
+        return found[: len(values)], found[len(values) :]
 
-    def _add(self, outer: Journal, journal: Journal, made: list[Field], taken: set[int]) -> None:
+    def _first(self, journal: Journal) -> tuple[list[list[_Part]], list[list[_Part]]]:
+        """Run f, and sweep through that. Returns the parts of values and gradients."""
+        task, blocks = self.inner.task, self._blocks(journal)
+        seeds = [self._seed(*one) for one in self.inner.seeds]
+        #: those of the parts of results, in order
+        self._starts = [part for parts in seeds for part in reversed(parts)]
+        with ShadowsBefore() as before:
+            journal.leave_shadows(before)
+            try:
+                top = blocks[-1] if blocks else journal
+                bound = task.bound(self.inner.args, top.trace, duals=True)
+                give_second_duals(bound)
+                inputs = self._inputs_of(bound, journal, blocks)
+
+                def parts_in_journal(returned: Any) -> list[Any]:
+                    found = self.inner.results(returned, top.trace)
+                    return [part for one in found for part in _parts_in(one, blocks)]
+
+                journal.starts_from([one.buffer for one in self._inputs if isinstance(one, Field)])
+                run = recorded_from(task, bound, journal, self.inner.kwargs, top=top, parts=parts_in_journal)
+                refuse_written(bound, self.inner)
+                self._results = [*run.results]
+                values = [self._value(one) for one in self._results]
+                #: the gradients that its sweep touches
+                self._touched = self._gradients_touched(journal)
+                journal.begin_sweep(self._touched)
+                sweep = journal.sweep()
+                for result, start in zip(self._results, self._starts, strict=True):
+                    _start(sweep, result, start)
+                sweep.run()
+                gradients = [[self._gradient(part, sweep) for part in reversed(parts)] for parts in inputs]
+                self._touched |= journal.shadows
+                self._taken = dict(journal.trace.taken_in)
+                #: the proxies for NumPy arrays
+                self._own = {one.stand_in.buffer for one in bound.inputs if one.stand_in is not None}
+            finally:
+                for block in blocks:
+                    block.forget()
+                journal.forget()
+        count = 1 << len(self.lifts)
+        return [values[k : k + count] for k in range(0, len(values), count)], gradients
+
+    def _add(
+        self, outer: Journal, journal: Journal, values: list[_Part], gradients: list[list[_Part]], made: list[Field]
+    ) -> None:
         """Add it as a record of the outermost recording."""
-        effects = self.effects
+        effects = self._effects
         effects.read_by_python(journal)
         if self.has_duals:
-            outer.took(self.inner.name, [*self.signature, *self.taken])
-        effects.loaded -= self.own
-        effects.written -= self.own
-        seeds = [one.field for one in self.seeds if one.field is not None]
+            outer.took(self.inner.name, done_by(journal))
+        self._program = Again(journal, self.base.trace)
+        outer.deepest = max(outer.deepest, journal.deepest)
+        #: of the parts of results and inputs, in order
+        self._values, self._gradients = values, [part for parts in gradients for part in reversed(parts)]
+        effects.loaded -= self._own
+        effects.written -= self._own
+        seeds = [one.field for one in self._starts if one.field is not None]
         effects.loaded |= {one.buffer for one in seeds}
-        for one in (*self.seeds, *[part for parts in self.numbers for part in parts]):
+        taken = set(self._taken)
+        for one in (*self._starts, *self._given):
             taken.update(np.ravel(one.numbers).tolist())
-        for one in [part for parts in (self.results, *self.gradients) for part in parts]:
+        for one in (*self._values, *self._gradients):
             one.value = np.array(plain_array(one.value))  # to be compared
         buffers = {one.buffer for one in made}
-        again = None if self.lifts else self._run_again
         outer.custom(
             Custom(
                 self.inner.name,
@@ -259,7 +298,7 @@ class _InnerGradient:
                 self._pull,
                 loaded=effects.loaded,
                 written=effects.written | buffers,
-                fully_overwritten=(effects.filled & effects.written) - self.own | buffers,
+                fully_overwritten=(effects.filled & effects.written) - self._own | buffers,
                 gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
                 release=self._release,
                 sources=frozenset(taken - {0}),
@@ -267,28 +306,35 @@ class _InnerGradient:
                 made=frozenset(buffers),
                 carries_tangents=not self.has_duals,
                 gradients=(
-                    frozenset([*self.touched, *[one.grad.buffer for one in (*made, *seeds)]])
+                    frozenset([*self._touched, *[one.grad.buffer for one in (*made, *seeds)]])
                     if self.has_duals
                     else None
                 ),
-                again=self._refuse_again if self._is_part else again,
+                again=self._again_in,
             )
         )
 
-    def _refuse_again(self, journal: Journal, of: NumberOf) -> NoReturn:
-        refuse_nesting(self.inner.task.what, journal, "a part of it cannot be run again")
-
-    def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
-        """Repeat it in another recording."""
-        assert self._inside is not None
-        places = [(int(part.numbers), part.field) for part, *_ in (self.results, *self.gradients)]
-        return self.start.again(self._inside, places, journal, of)
-
     def _release(self) -> None:
-        self.effects.start = MemoryCopies()
+        self._effects.start = MemoryCopies()
         assert self.recording is not None
         if not self.recording.runs_again:
-            self.results, self.gradients = [], []  # which refer to each other, and to arrays
+            self._program.close()
+            self._values, self._gradients, self._inputs = [], [], []  # which refer to each other, and to arrays
+
+    def _again_in(self, present: Recorder, of: NumberOf) -> dict[int, Any]:
+        """Repeat it in another recording. Returns the numbers that its results are there; arrays get the new ones."""
+        with recording_as(present):
+            values, gradients = _gradient(present, _Again(self, of)).run()
+            order = sorted(range(len(self._inputs)), key=lambda k: isinstance(self._inputs[k], Field))
+            now = [*values, *[gradients[order.index(k)] for k in range(len(order))]]
+            found: dict[int, Any] = {}
+            for part, one in zip((*self._values, *self._gradients), now, strict=True):
+                if part.field is not None:
+                    note_python_write(part.field.buffer, ..., None, one.buffer)
+                    hold(part.field.buffer, held_now(one.buffer))
+                else:
+                    found[int(part.numbers)] = one
+        return found
 
     def _result(self, parts: list[_Part], made: list[Field]) -> Any:
         """A result, as a number or an array of the recording around it, from its parts."""
@@ -312,18 +358,16 @@ class _InnerGradient:
                 made.append(field)
         return given
 
-    def _journal(self, *, again: bool = False) -> Journal:
-        """A recording for it. `again`: for its own derivative."""
+    def _journal(self, outer: Trace, *, again: bool = False) -> Journal:
+        """A recording for it, inside of the trace `outer`. `again`: for its own derivative."""
         base = self.base
-        journal = Journal(trace=self.outer.trace.inner(), tangents=self.carries or (self.has_duals and again))
+        journal = Journal(trace=outer.inner(), tangents=self.carries or (self.has_duals and again))
         journal.is_inner = True
         journal.takes_custom = self.has_duals or isinstance(base, ForwardMode)
         journal.opened_within = self.outer.opened_notes()
         if isinstance(base, ForwardMode):
             journal.take_tangents(base, base.nesting(), self.inner.span)
-        elif self.has_duals:
-            journal.from_python = []
-        else:
+        elif not self.has_duals:
             give_gradients_duals()
             if isinstance(base, Journal) and self.carries:
                 journal.take_tangents(base, base.tangents or {}, self.inner.span)
@@ -339,107 +383,62 @@ class _InnerGradient:
             found.append(below)
         return found
 
-    def _bound(self, journal: Journal, blocks: Sequence[PushedMode], *, again: bool) -> Bound:
-        """The inputs of a run of f. The numbers among them get parts in `journal`."""
-        task, duals = self.inner.task, again or not self.has_duals
-        args = self.start.args if again else self.inner.args
-        bound = task.bound(args, (blocks[-1] if blocks else journal).trace, duals=duals, repeats=again)
-        if duals:
-            give_second_duals(bound)
-        #: the proxies for NumPy arrays
-        self.own = {one.stand_in.buffer for one in bound.inputs if one.stand_in is not None}
-        if not again:
-            given = [args[position] for position in task.argnums]
-            self.numbers = [
-                [] if one.number is None else [self._number(part) for part in parts_of(given[k], self.lifts)]
-                for k, one in enumerate(bound.inputs)
-            ]
-        self.inputs: list[list[Traced]] = []
-        for one, parts in zip(bound.inputs, self.numbers, strict=True):
-            made = [journal.trace.new(dual.value, dual.tangent) for dual in [part.dual for part in parts]]
-            self.inputs.append(made)
-            if one.number is not None:
+    def _inputs_of(self, bound: Bound, journal: Journal, blocks: Sequence[PushedMode]) -> list[list[Any]]:
+        """The parts of the inputs in the journal: numbers, and fields."""
+        task = self.inner.task
+        found: list[list[Any]] = []
+        #: the parts of inputs, in order; what the recording at the outside has for them
+        self._inputs: list[Any] = []
+        self._given: list[_Part] = []
+        made: list[Any]
+        for k, one in enumerate(bound.inputs):
+            if one.number is None:
+                assert one.field is not None
+                fields = fields_of(one.field, blocks)
+                given, made = [_Part(None, field=field) for field in fields], [*fields]
+            else:
+                parts = parts_of(self.inner.args[task.argnums[k]], self.lifts)
+                given = [self._number(part) for part in parts]
+                made = [journal.trace.new(part.given, part.dual.tangent) for part in given]
                 self._give(one.number, made, blocks)
-        return bound
+            found.append(made)
+            self._inputs += made
+            self._given += given
+        return found
 
-    def _give(self, number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) -> None:
-        own = blocks[: len(self.lifts)]
+    @staticmethod
+    def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) -> None:
+        """The number of an input has these parts."""
         if not blocks:
             number.number, number.tangent = made[0].number, made[0].tangent
-        elif len(blocks) == len(own):  # else its tangent is that of the further block
-            half = len(made) // 2
-            blocks[-1].give(number, number_of(made[:half], own[:-1]), number_of(made[half:], own[:-1]))
+        else:
+            half, around = len(made) // 2, blocks[:-1]
+            blocks[-1].give(number, number_of(made[:half], around), number_of(made[half:], around))
 
-    def _run(self, journal: Journal, bound: Bound, blocks: Sequence[PushedMode]) -> Run:
-        """Run f. The results are parts of its result: numbers and plain floats, or fields."""
-        for one in bound.inputs:
-            if one.field is not None:
-                journal.starts_from([part.buffer for part in fields_of(one.field, blocks)])
-
-        def parts(result: Any) -> list[Any]:
-            return fields_of(result, blocks) if isinstance(result, Field) else parts_of(result, blocks)
-
-        top = blocks[-1] if blocks else None
-        run = recorded_from(self.inner.task, bound, journal, self.inner.kwargs, top=top, parts=parts)
-        refuse_written(bound, self.inner)
-        return run
-
-    def _first(self, journal: Journal) -> tuple[list[_Part], list[list[_Part]], set[int]]:
-        blocks = self._blocks(journal)
-        self.seeds = self._seeds()
-        with ShadowsBefore() as before:
-            journal.leave_shadows(before)
-            try:
-                run = self._run(journal, self._bound(journal, blocks, again=False), blocks)
-                taken = set(journal.trace.taken_in)
-                values = [self._value(one) for one in run.results]
-                touched = self._gradients_touched(run, blocks)
-                journal.begin_sweep(touched)
-                sweep = journal.sweep()
-                for result, seed in zip(run.results, reversed(self.seeds), strict=True):
-                    _start(sweep, result, seed)
-                sweep.run()
-                gradients = [self._gradient(k, run.bound, sweep, blocks) for k in range(len(run.bound.inputs))]
-                if self.recording is not None:  # which differentiates it
-                    self.signature, self.taken = self._signature(journal), journal.from_python or []
-                    self.touched = touched | journal.shadows
-            finally:
-                for block in blocks:
-                    block.forget()
-                journal.forget()
-        return values, gradients, taken
-
-    def _gradients_touched(self, run: Run, blocks: Sequence[PushedMode]) -> set[Buffer]:
+    def _gradients_touched(self, journal: Journal) -> set[Buffer]:
         """The gradients that a sweep touches."""
-        inputs = [one.field for one in run.bound.inputs if one.field is not None]
-        fields = [part for field in inputs for part in fields_of(field, blocks)]
-        return changed_gradients_of(run.journal, [*fields, *[one for one in run.results if isinstance(one, Field)]])
+        fields = [one for one in (*self._inputs, *self._results) if isinstance(one, Field)]
+        return journal.changed_gradients() | {one.grad.buffer for one in fields}
 
     def _value(self, one: Any) -> _Part:
-        """A part of the value."""
+        """A part of a value."""
         if not isinstance(one, Field):
             return _Part(constants((one,))[0], one.tangent if type(one) is Traced else 0.0)
         found = self._held(one)
-        if self.inner.seed is None and isinstance(found.value, np.ndarray):  # of a single number
+        if self.inner.gives_number and isinstance(found.value, np.ndarray):
             found.value = found.value.reshape(())
             found.tangent = None if found.tangent is None else found.tangent.reshape(())
         return found
 
-    def _gradient(self, position: int, bound: Bound, sweep: Sweep, blocks: Sequence[PushedMode]) -> list[_Part]:
-        """The parts of the gradient of an input: the adjoints of its parts, the last first."""
-        one = bound.inputs[position]
-        if one.field is None:
-            adjoints = [sweep.adjoint(part) for part in self.inputs[position]]
-            found = [_Part(adjoint.value, adjoint.tangent) for adjoint in adjoints]
-        else:
-            shadows = [part.grad for part in fields_of(one.field, blocks)]
-            found = [self._held(grad, one.held) for grad in shadows]
-        return found[::-1]
+    def _gradient(self, one: Any, sweep: Sweep) -> _Part:
+        """The adjoint of a part of an input."""
+        if isinstance(one, Field):
+            return self._held(one.grad)
+        adjoint = sweep.adjoint(one)
+        return _Part(adjoint.value, adjoint.tangent)
 
-    def _seeds(self) -> list[_Part]:
-        """The parts of the seed."""
-        task, given = self.inner.task, self.inner.seed
-        shape = () if task.loss is None else shape_of(task.loss)
+    def _seed(self, given: Any, shape: tuple[int, ...]) -> list[_Part]:
+        """The parts of a seed."""
 
         def checked(seed: Any) -> Array:
             return seed_array(seed, shape, "", "the result")
@@ -450,10 +449,8 @@ class _InnerGradient:
                     f"the seed '{given.name}' has no gradient", self.inner.span, hint="make it with needs_grad=True"
                 )
             fields = fields_of(given, self.lifts)
-            found = [self._held(field, lambda one: checked(number_or_array(one))) for field in fields]
-            for one, field in zip(found, fields, strict=True):
-                one.field = field
-            return found
+            held = [self._held(field, lambda one: checked(number_or_array(one))) for field in fields]
+            return [_Part(one.value, one.tangent, field=field) for one, field in zip(held, fields, strict=True)]
         if holds_traced(given):
             items = as_array(given) if type(given) is Traced else np.asarray(given, object)
             several = zip(*[parts_of(one, self.lifts) for one in items.ravel().tolist()], strict=True)
@@ -462,148 +459,160 @@ class _InnerGradient:
                 one.value = checked(one.value[()])
             return found
         first = np.ones(shape) if given is None else checked(given)
-        return [_Part(first), *[_Part(np.zeros(shape)) for _ in range((1 << len(self.lifts)) - 1)]]
+        plain = [first, *[np.zeros(shape) for _ in range((1 << len(self.lifts)) - 1)]]
+        return [_Part(one, given=one) for one in plain]
 
     # ---- its own derivative
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record: that of the number that is its gradient times the adjoints of that."""
-        outer, effects = self.recording, self.effects
+        outer, effects = self.recording, self._effects
         assert outer is not None
         if self.has_duals and sweep.gradients.has_tangents:
             refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
         temporary = [b for b in outer.tangents or () if b in effects.loaded | effects.written]
         if temporary:
             refuse_nesting(self.inner.task.what, outer, f"'{temporary[0].name}', which it uses, has no gradient")
-        adjoints = [
-            [one.adjoint(sweep, carries=self.carries) for one in parts] for parts in (self.results, *self.gradients)
+        values, gradients = [
+            [one.adjoint(sweep, carries=self.carries) for one in parts] for parts in (self._values, self._gradients)
         ]
         give_gradients_duals()
         for buffer in effects.written:
             sweep.overwriting(buffer)
-        self._pull_along(sweep, adjoints[0], adjoints[1:])
+        self._pull_along(sweep, values, gradients)
 
     @contextmanager
-    def _again(
-        self, journal: Journal, blocks: Sequence[PushedMode], apart: AbstractContextManager[None]
-    ) -> Iterator[tuple[Bound, Callable[[], Run]]]:
-        """A block in which f runs again; yields its inputs and the runner. `apart`: a block in which the memory for its
-        direction is free.
+    def _once_more(self, apart: AbstractContextManager[None]) -> Iterator[Journal]:
+        """A block in which f is done once more, in a journal. `apart`: a block in which the memory for its direction is
+        free.
         """
-        launches = session.launches
-
-        def runs() -> Run:
-            with self.start.cells.again():
-                run = self._run(journal, bound, blocks)
-            self._require_same(run)
-            return run
-
+        journal, launches = self._journal(self.base.trace, again=True), session.launches
         try:
             with apart:
-                self.effects.start.put_back()
-                session.launches = self.start.launches  # the same draws
-                bound = self._bound(journal, blocks, again=True)
-                yield bound, runs
+                self._effects.start.put_back()
+                session.launches = self._launches  # custom gradients draw the same
+                yield journal
         finally:
-            for block in blocks:
-                block.forget()
             journal.forget()
             session.launches = launches
 
-    def _signature(self, journal: Journal) -> list[Any]:
-        """What a run has done, and must do again. One more block of pushforwards computes with further numbers."""
-        if self.has_duals:
-            return _signature(journal)
-        return [event.instance.kernel_name for event in journal.records if isinstance(event, RecordedLaunch)]
+    def _emit(
+        self,
+        journal: Journal,
+        inputs: Sequence[Any],
+        top: PushedMode | None = None,
+        along: Mapping[int, float] | None = None,
+    ) -> list[Any]:
+        """The results, in a journal or in the block `top` there. `inputs`: numbers that take the place of inputs;
+        `along`: the tangents of numbers from outside.
+        """
+        program, present = self._program, journal if top is None else top
+        given = {} if along else dict(self._taken)  # which may have tangents
+        given.update([(one.number, now) for one, now in zip(self._inputs, inputs, strict=True) if type(one) is Traced])
 
-    def _require_same(self, run: Run) -> None:
-        """Raise unless a run has done the same as the first one."""
-        taken = run.journal.from_python or []
-        if self._signature(run.journal) != self.signature or len(taken) != len(self.taken):
-            refuse_other(self.inner)
-        if not all(now.agrees(before) for now, before in zip(taken, self.taken, strict=True)):
-            refuse_other(self.inner)
-        for result, part in zip(run.results, self.results, strict=False):
-            self._compare(self._value(result).value, part)
+        def run() -> dict[int, Traced]:
+            with recording_as(present):
+                return program.run(present, along=along or {}, given=given)
 
-    def _compare(self, again: Any, before: _Part) -> None:
-        if not agree(np.reshape(plain_array(again), np.shape(before.value)), before.value):
-            refuse_other(self.inner)
+        def results(known: Mapping[int, Traced]) -> list[Any]:
+            found = program.results(self._results, known)
+            if top is None:
+                return found
+            pairs = [_parts_in(one, [top]) for one in found]
+            return [*[first for first, _ in pairs], *[second for _, second in pairs]]
 
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[_Part], adjoints: list[list[_Part]]) -> None:
-        journal, depth = self._journal(again=True), next_depth(self.outer)
-        blocks = self._blocks(journal)
-        top = PushedMode(blocks[-1] if blocks else journal, depth, self.inner.span)
-        blocks.append(top)
-        with self._again(journal, blocks, _tangent_fields_apart(depth, self.effects.written)) as (bound, runs):
-            self._point(bound, journal, blocks, adjoints)
-            run = runs()
-            half = len(run.results) // 2
-            sweep = journal.sweep()
-            for result, adjoint in zip(run.results, [*value_adjoints, *reversed(self.seeds)], strict=True):
-                _start(sweep, result, adjoint)
-            products = [self._value(one) for one in run.results[half:]]
-            sweep.run()
-            for made, parts in zip(self.inputs, self.numbers, strict=True):
-                for number, part in zip(made, parts, strict=True):
-                    outer.add(int(part.numbers), sweep.adjoint(number))
+        fields = [one.buffer for one in self._inputs if isinstance(one, Field)]
+        return [*record(journal, self.inner.span, fields, run, results)]
+
+    def _pull_along(self, outer: CustomSweep, value_adjoints: list[_Part], adjoints: list[_Part]) -> None:
+        depth = 1 + max(self._program.deepest, next_depth(self.base) - 1)
+        with self._once_more(_tangent_fields_apart(depth, self._effects.written)) as journal:
+            top = PushedMode(journal, depth, self.inner.span)
+            try:
+                inputs, primals = self._pointed(journal, top, adjoints)
+                results = self._emit(journal, inputs, top)
+                count = len(value_adjoints)
+                sweep = journal.sweep()
+                for result, adjoint in zip(results, [*value_adjoints, *self._starts], strict=True):
+                    _start(sweep, result, adjoint)
+                products = [self._value(one) for one in results[count:]]
+                sweep.run()
+            finally:
+                top.forget()
+            for primal, part in zip(primals, self._given, strict=True):
+                if primal is not None:
+                    outer.add(int(part.numbers), sweep.adjoint(primal))
             for number in journal.trace.taken_in:
                 if (found := sweep.adjoints.pop(number, None)) is not None:
                     outer.add(number, found)
-            for part, product in zip(reversed(self.seeds), products, strict=True):
-                part.add_adjoint(outer, product)
+            for start, product in zip(self._starts, products, strict=True):
+                start.add_adjoint(outer, product)
 
-    def _point(self, bound: Bound, journal: Journal, blocks: list[PushedMode], adjoints: list[list[_Part]]) -> None:
-        """The tangents of the last block are the adjoints of the gradient, the last first."""
-        top = blocks[-1]
-        for one, made, given in zip(bound.inputs, self.inputs, adjoints, strict=True):
-            directions = given[::-1]
-            if one.number is not None:
-                along = [journal.trace.new(part.dual.value, part.dual.tangent) for part in directions]
-                top.give(one.number, number_of(made, blocks[:-1]), number_of(along, blocks[:-1]))
-                continue
-            assert one.field is not None
-            tangents = top.tangent_field(one.field)
-            assert tangents is not None
-            for own, part in zip(fields_of(tangents, blocks[:-1]), directions, strict=True):
-                hold(own.buffer, part.value)
+    def _pointed(
+        self, journal: Journal, top: PushedMode, directions: list[_Part]
+    ) -> tuple[list[Any], list[Traced | None]]:
+        """The inputs, with these tangents in a block; and the values of those that are numbers."""
+        inputs: list[Any] = []
+        primals: list[Traced | None] = []
+        for one, part in zip(self._inputs, directions, strict=True):
+            if isinstance(one, Field):
+                (_, tangents) = fields_of(one, [top])
+                hold(tangents.buffer, part.value)
                 if part.tangent is not None:
-                    hold(own.dual.buffer, part.tangent)
+                    hold(tangents.dual.buffer, part.tangent)
+                inputs.append(one)
+                primals.append(None)
+            else:
+                primal = journal.trace.new(one, one.tangent)
+                inputs.append(top.number(primal, journal.trace.new(part.dual.value, part.dual.tangent)))
+                primals.append(primal)
+        return inputs, primals
 
 
-def _signature(journal: Journal) -> list[Any]:
-    """The signature of a run: its operations and plain numbers, which must be the same when it runs again."""
-    found: list[Any] = []
-    for event in outermost(with_inner(journal.events, journal.inner_events)):
-        if isinstance(event, RecordedLaunch):
-            found += [event.instance.kernel_name, *map(stored, _plain_numbers(event))]
-        elif isinstance(event, Computed):
-            found += [event.rule.name, *[stored(one) for one in event.operands if not _is_active(one)]]
-        elif isinstance(event, Custom | InnerEvents):
-            found.append(event.name)
-    return found
+class _Again(Inner):
+    """A recorded gradient, to be done once more in another recording. `of`: maps its numbers to those of that one."""
+
+    def __init__(self, first: _InnerGradient, of: NumberOf) -> None:
+        def now(given: Any) -> Any:
+            if isinstance(given, np.ndarray) and given.dtype == object:
+                return objects(map_leaves(now, given.ravel().tolist()), given.shape)
+            return of(given) if type(given) is Traced else given
+
+        program, results, task = first._program, first._results, first.inner.task
+        outside = {number: of(one) for number, one in first._taken.items()}
+        inputs = [one for one in first._inputs if type(one) is Traced]
+        fields = [one for one in first._inputs if isinstance(one, Field)]
+        starts = first._starts
+
+        def function(*numbers: Any) -> list[Any]:
+            present = recorder.get()
+            assert present is not None
+            given = {one.number: number for one, number in zip(inputs, numbers, strict=True)}
+            return program.results(results, program.run(present, given={**outside, **given}))
+
+        args = [now(part.given) for part in first._given if part.field is None]
+        again = DifferentiatedFunction(task.what, function, fields or None, None, range(len(args)) or None)
+        super().__init__(again, tuple(args), {})
+        self.span = again.span = first.inner.span
+        self.gives_number = first.inner.gives_number
+        self._name = first.inner.name
+        self._seeds = [(now(part.given), np.shape(part.value)) for part in starts]
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def seeds(self) -> list[tuple[Any, tuple[int, ...]]]:
+        return self._seeds
+
+    def results(self, returned: Any, trace: Trace) -> Sequence[Any]:
+        return returned
 
 
-def _is_active(operand: Traced | float) -> bool:
-    return type(operand) is Traced and operand.number != 0
-
-
-def _plain_numbers(launch: RecordedLaunch) -> list[Any]:
-    traced = {at for at, _ in launch.places}
-    return [launch.values[k] for k in range(len(launch.arguments.arrays), len(launch.values)) if k not in traced]
-
-
-@contextmanager
-def _moving(these: Sequence[Traced], along: Mapping[int, float]) -> Iterator[None]:
-    """A block in which numbers have these tangents."""
-    before = [(one, one.tangent) for one in these]
-    try:
-        for one in these:
-            one.tangent = along[one.number]
-        yield
-    finally:
-        for one, tangent in before:
-            one.tangent = tangent
+def _parts_in(result: Any, blocks: Sequence[PushedMode]) -> list[Any]:
+    """The parts of a number or a field in blocks of pushforwards."""
+    return fields_of(result, blocks) if isinstance(result, Field) else parts_of(result, blocks)
 
 
 @contextmanager
@@ -635,103 +644,124 @@ class _AlongDuals(_InnerGradient):
 
     has_duals = True
 
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[_Part], adjoints: list[list[_Part]]) -> None:
-        directions = [as_array(one.value) for (one,) in adjoints]
+    def _pull_along(self, outer: CustomSweep, value_adjoints: list[_Part], adjoints: list[_Part]) -> None:
+        directions = [as_array(one.value) for one in adjoints]
         symmetry: Symmetry | None = None
-        sources: _Sources | None = None
-        with self._again_along_duals() as (bound, runs):
-            bound.point(directions)
-            run = runs()
-            tangent = _tangent_of(run.results[0])
-            customs = custom_calls(run.journal.events)
+        with self._once_more_along_duals() as journal:
+            inputs, results = self._emit_along(journal, directions)
+            customs = custom_calls(journal.events)
             if is_to_be_tried(customs, directions):
                 symmetry = Symmetry(customs, directions)
-                sources = self._look(symmetry, run)
-            self._sweep(outer, run, value_adjoints[0].value, tangent)
-        if symmetry is not None and sources is not None:
-            self._require(symmetry, sources)
+                self._look(symmetry, journal, inputs, results)
+            self._sweep(outer, journal, inputs, results, value_adjoints, is_new=bool(customs))
+        if symmetry is not None:
+            self._require(symmetry)
 
-    def _again_along_duals(self) -> AbstractContextManager[tuple[Bound, Callable[[], Run]]]:
-        return self._again(self._journal(again=True), (), duals_apart(self.effects.loaded | self.effects.written))
+    def _once_more_along_duals(self) -> AbstractContextManager[Journal]:
+        return self._once_more(duals_apart(self._effects.loaded | self._effects.written))
 
-    def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, tangent: Array) -> None:
-        """Through the run, with adjoints of later operations as tangents of adjoints; and to the seed."""
-        before = {one for one in self.touched if one.tangent is not None}  # else of an array that the first run made
-        touched = self._gradients_touched(run, ()) | before
+    def _emit_along(
+        self, journal: Journal, directions: Sequence[Array], along: Mapping[int, float] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """The inputs with these tangents, and the results."""
+        inputs: list[Any] = []
+        for one, direction in zip(self._inputs, directions, strict=True):
+            if isinstance(one, Field):
+                store_seed(one.dual, direction)
+                inputs.append(one)
+            else:
+                inputs.append(journal.trace.new(one, direction.item()))
+        return inputs, self._emit(journal, inputs, along=along)
+
+    def _sweep(
+        self,
+        outer: CustomSweep,
+        journal: Journal,
+        inputs: list[Any],
+        results: list[Any],
+        value_adjoints: list[_Part],
+        *,
+        is_new: bool,
+    ) -> None:
+        """Through the run, with adjoints of later operations as tangents of adjoints; and to the seeds. `is_new`:
+        whether the program's own code has run again, and may have done something else.
+        """
+        before = {one for one in self._touched if one.tangent is not None}  # else of an array that the first run made
+        touched = self._gradients_touched(journal) | before
+        products = [_tangent_of(one) for one in results]
         for gradient in touched:
             if gradient.tangent is None:
                 refuse_nesting(self.inner.task.what, self.outer, f"'{gradient.name}' has no dual")
             hold(gradient.tangent, held_now(gradient))
             memory_of(gradient).clear()
-        second = run.journal.sweep()
-        (result,) = run.results
-        (seed,) = self.seeds
-        _start(second, result, _Part(seed.value, value_adjoint))
+        second = journal.sweep()
+        for result, start, adjoint in zip(results, self._starts, value_adjoints, strict=True):
+            _start(second, result, _Part(start.value, adjoint.value))
         second.run()
-        for one, (before,) in zip(run.bound.inputs, self.gradients, strict=True):
-            self._compare(as_array(one.gradient(second)), before)
+        for one, found in zip(inputs, self._gradients, strict=True) if is_new else ():
+            now = held_now(one.grad.buffer) if isinstance(one, Field) else second.adjoint(one).value
+            if not agree(np.reshape(plain_array(now), np.shape(found.value)), found.value):
+                refuse_other_again(*custom_calls(journal.events)[0])
         for gradient in touched:
             assert gradient.tangent is not None
             hold(gradient, held_now(gradient.tangent))
-        for one, parts in zip(run.bound.inputs, self.numbers, strict=True):
-            for part in parts:
-                outer.add(int(part.numbers), Dual(one.second(second)))
-        for number in run.journal.trace.taken_in:
+        for one, part in zip(inputs, self._given, strict=True):
+            if not isinstance(one, Field):
+                outer.add(int(part.numbers), Dual(second.adjoint(one).tangent))
+        for number in journal.trace.taken_in:
             outer.add(number, Dual(second.adjoints.pop(number, _ZERO).tangent))
-        seed.add_adjoint(outer, _Part(tangent))
+        for start, product in zip(self._starts, products, strict=True):
+            start.add_adjoint(outer, _Part(product))
 
     # ---- where functions have gradients of their own
 
-    def _look(self, symmetry: Symmetry, run: Run) -> _Sources:
-        """Check the result of a sweep through the run along the weights.
+    def _fields_besides(self) -> list[Buffer]:
+        """The fields that the gradient depends on, besides the inputs."""
+        inputs = {one.buffer for one in self._inputs if isinstance(one, Field)}
+        return have_gradients(self._effects.loaded - inputs)
 
-        Returns the gradient's dependencies besides the inputs.
-        """
-        (seed,) = self.seeds
-        inputs = {one.field.buffer for one in run.bound.inputs if one.field is not None}
-        fields = have_gradients(self.effects.loaded - inputs)
-        sources = {int(part.numbers) for parts in self.numbers for part in parts}
-        outside = run.journal.trace.taken_in.keys() - sources
-        known: dict[int, list[Traced]] = {number: [] for number in sorted(outside)}
-        for one in [*[one for one in self.start.args if type(one) is Traced], *self.start.cells.numbers]:
-            if one.number in known:
-                known[one.number].append(one)
-        if not all(known.values()):
-            first = symmetry.customs[0]
-            raise DifferentiationError(
-                f"{self.inner.name} calls '{first.name}', which has a custom gradient, and uses a number from outside "
-                "that is differentiated and is neither an argument nor a local variable around",
-                self.inner.span,
-                hint="pass the number as an argument",
-                notes=[Note(f"'{first.name}' is called", first.span), *self.outer.opened_notes()],
-            )
-        with self._swept_apart(run, _Part(seed.value)) as sweep:
-            found = [one.second(sweep) for one in run.bound.inputs]
-            found += [sweep.adjoints.get(number, _ZERO).tangent for number in known]
-            if seed.is_differentiated:
-                found.append(_tangent_of(run.results[0]))
-            found += tangents_of_gradients(fields)
+    def _look(self, symmetry: Symmetry, journal: Journal, inputs: list[Any], results: list[Any]) -> None:
+        """The results of a sweep through the run along the weights, for all that the gradient depends on."""
+        starts = [_Part(start.value) for start in self._starts]
+        with self._swept_apart(journal, results, starts) as sweep:
+            found = [self._second(one, sweep) for one in inputs]
+            found += [sweep.adjoints.get(number, _ZERO).tangent for number in self._taken]
+            found += [
+                _tangent_of(one) for one, start in zip(results, self._starts, strict=True) if start.is_differentiated
+            ]
+            found += tangents_of_gradients(self._fields_besides())
         symmetry.found = found
-        return _Sources([one.shape for one in run.bound.inputs], known, fields)
 
-    def _require(self, symmetry: Symmetry, sources: _Sources) -> None:
+    def _require(self, symmetry: Symmetry) -> None:
         """Run along another direction, and compare."""
-        (seed,) = self.seeds
-        directions = [symmetry.direction(np.zeros(shape)) for shape in sources.inputs]
-        moves = {number: symmetry.direction(0.0).item() for number in sources.numbers}
-        along = symmetry.direction(seed.value) if seed.is_differentiated else None
-        moved_numbers = [one for those in sources.numbers.values() for one in those]
-        with self._again_along_duals() as (bound, runs), _moving(moved_numbers, moves):
-            for buffer in sources.fields:
+        directions = [
+            symmetry.direction(np.zeros(shape_of(one) if isinstance(one, Field) else ())) for one in self._inputs
+        ]
+        along = {number: symmetry.direction(0.0).item() for number in self._taken}
+        starts = [
+            _Part(one.value, symmetry.direction(one.value) if one.is_differentiated else None) for one in self._starts
+        ]
+        with self._once_more_along_duals() as journal:
+            for buffer in self._fields_besides():
                 assert buffer.tangent is not None
                 numbers(buffer.tangent)[...] = symmetry.direction(numbers(buffer))
-            bound.point(directions)
-            run = runs()
-            with self._swept_apart(run, _Part(seed.value, along)) as sweep:
-                moved = [one.second(sweep) for one in run.bound.inputs]
+            inputs, results = self._emit_along(journal, directions, along)
+            with self._swept_apart(journal, results, starts) as sweep:
+                moved = [self._second(one, sweep) for one in inputs]
         symmetry.require(moved, Note("this is the inner derivative", self.inner.span), self.outer.opened_notes())
 
-    def _swept_apart(self, run: Run, seed: _Part) -> AbstractContextManager[Sweep]:
-        """A sweep from the result."""
-        touched = self._gradients_touched(run, ())
-        return swept_apart(run.journal, touched, lambda sweep: _start(sweep, run.results[0], seed))
+    @staticmethod
+    def _second(one: Any, sweep: Sweep) -> Any:
+        """The tangent of the adjoint of an input."""
+        return number_or_array(one.grad.dual) if isinstance(one, Field) else sweep.adjoint(one).tangent
+
+    def _swept_apart(
+        self, journal: Journal, results: Sequence[Any], starts: Sequence[_Part]
+    ) -> AbstractContextManager[Sweep]:
+        """A sweep from the results."""
+
+        def start(sweep: Sweep) -> None:
+            for result, one in zip(results, starts, strict=True):
+                _start(sweep, result, one)
+
+        return swept_apart(journal, self._gradients_touched(journal), start)

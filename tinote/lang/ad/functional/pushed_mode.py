@@ -173,6 +173,9 @@ class PushedMode(Recorder):
         self._lost: dict[Buffer, Span] = {} if again is None else dict(again._lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
+        found = base_of(base)
+        if isinstance(found, Journal):
+            found.deepest = max(found.deepest, depth)
 
     def lose(self, lost: Mapping[Buffer, Span]) -> None:
         """This memory, which has no tangent, holds values that vary, since these places."""
@@ -488,6 +491,9 @@ class PushedMode(Recorder):
 
     def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
         self.base.making(buffer, of)
+
+    def made_by_user(self, field: Field) -> None:
+        self.base.made_by_user(field)
 
     def taking(self, buffer: Buffer) -> None:
         self.base.taking(buffer)

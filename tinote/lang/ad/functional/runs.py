@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_in, number_or_array
 from tinote.lang.ad.functional.seeds import store_seed
 from tinote.lang.ad.journal.journal import Journal
@@ -16,7 +17,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values
 from tinote.lang.session.state import Recorder, recorder, recording_as
-from tinote.source import caller
+from tinote.source import Span, caller
 
 
 class Run(NamedTuple):
@@ -111,25 +112,45 @@ def recorded_from(
     results: Sequence[Field] = (),
     *,
     top: Recorder | None = None,
-    parts: Callable[[Any], list[Any]] | None = None,
+    parts: Callable[[Any], Sequence[Any]] | None = None,
 ) -> Run:
     """Run `f` from these inputs under a journal. `results`: the fields with its results, instead of the returned value
-    or the loss of `task`. `top`: a recorder of `f` that records in the journal, and `parts` those that a result of it
-    has there.
+    or the loss of `task`. `top`: a recorder of `f` that records in the journal; `parts`: maps the returned value to the
+    results in the journal.
     """
-    journal.opened = task.span
+
+    def run() -> Any:
+        with nullcontext() if top is None else recording_as(top), bound.running():
+            return task.f(*bound.args, **kwargs)
+
+    def found(returned: Any) -> Sequence[Any]:
+        return results or [result_of(task, returned, journal.trace)]
+
+    fields = [one.field.buffer for one in bound.inputs if one.field is not None]
+    return Run(journal, bound, record(journal, task.span, fields, run, parts or found))
+
+
+def record(
+    journal: Journal,
+    span: Span,
+    inputs: Iterable[Buffer],
+    run: Callable[[], Any],
+    results: Callable[[Any], Sequence[Any]],
+) -> Sequence[Any]:
+    """Record a run of a function of these fields that is differentiated at `span`. `results`: maps the value that `run`
+    returns to its results in the journal, which are returned.
+    """
+    journal.opened = span
     journal.is_swept = True
-    journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
+    journal.starts_from(inputs)
     try:
-        with journal.recording(), nullcontext() if top is None else recording_as(top), bound.running():
-            returned = task.f(*bound.args, **kwargs)
-        found = results or [result_of(task, returned, (top or journal).trace)]
-        if parts is not None:
-            found = parts(found[0])
+        with journal.recording():
+            returned = run()
+        found = results(returned)
         lost = journal.lost_values()
         for result in found:
             if isinstance(result, Traced):
-                lost.refuse_number(result.number, Note("from there the function returns them", task.span))
+                lost.refuse_number(result.number, Note("from there the function returns them", span))
         journal.take_gradients_back()
         if journal.gradients_before is None:
             journal.claim(clear=True)
@@ -138,7 +159,7 @@ def recorded_from(
     except BaseException:
         journal.forget()
         raise
-    return Run(journal, bound, found)
+    return found
 
 
 def result_of(task: DifferentiatedFunction, returned: Any, trace: Trace) -> Traced | Field:

@@ -35,13 +35,14 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.again import (
     Again,
+    agree,
     keep_gradients_apart,
     leave_value,
     refuse_other_again,
     shadows_are_values,
 )
 from tinote.lang.ad.functional.effects import Effects
-from tinote.lang.ad.functional.inner import Inner, agree, duals_apart, swept_apart
+from tinote.lang.ad.functional.inner import Inner, duals_apart, swept_apart
 from tinote.lang.ad.functional.inner_derivative import inside, refuse_capture
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction
 from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values

@@ -8,10 +8,10 @@ have one interface (`program/recorded.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -163,6 +163,10 @@ class RecordedLaunch(RecordedOperation):
         given = {at: numbers[number] for at, number in self.places if number in numbers}
         return tuple([given.get(k, value) for k, value in enumerate(values)]) if given else values
 
+    def drop_saved(self) -> None:
+        """Free the data for its gradient: there will be no further sweep."""
+        self.copies, self.old_values = _NO_COPIES, None
+
     def run_again(self, numbers: dict[int, float]) -> None:
         """Run the launch itself with other values for traced numbers, and store its results there."""
         results = self.instance.primal.launch(self.replay_arguments(numbers))
@@ -192,16 +196,6 @@ def _memory_like(bound: BoundArray) -> BoundArray:
 
 #: Maps a number of this recording to one of another.
 NumberOf = Callable[[Traced], Any]
-
-
-class InnerEvents(NamedTuple):
-    """The internal events of a derivative inside the recording, or of a step. `again` repeats them in another
-    recording, if known, as for a `Custom`.
-    """
-
-    events: range
-    name: str
-    again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
 
 
 @dataclass(eq=False)
@@ -355,7 +349,7 @@ class Write(RecordedOperation):
         return self.position is ...
 
 
-def outermost(events: Iterable[Event | InnerEvents]) -> Iterator[Event | InnerEvents]:
+def outermost(events: Iterable[Event]) -> Iterator[Event]:
     """The events that are not parts of another."""
     remaining = iter(events)
     for event in remaining:
@@ -363,16 +357,6 @@ def outermost(events: Iterable[Event | InnerEvents]) -> Iterator[Event | InnerEv
         if isinstance(event, Custom):
             for _ in range(event.parts):
                 next(remaining)
-
-
-def with_inner(events: Sequence[Event], inner: Iterable[InnerEvents]) -> Iterator[Event | InnerEvents]:
-    """The events, with nested derivatives in place of their parts."""
-    end = 0
-    for one in inner:
-        yield from events[end : one.events.start]
-        yield one
-        end = one.events.stop
-    yield from events[end:]
 
 
 #: Events that count as launches.

@@ -20,8 +20,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import StepUnderTape
 from tinote.lang.ad.journal.custom_sweep import Launched
-from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Read, Record, RecordedLaunch, Write
-from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
+from tinote.lang.ad.journal.events import Custom, Event, Read, Record, RecordedLaunch, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -161,10 +160,10 @@ class Journal(Recorder):
     _has_custom = False
     #: whether everything needed to repeat it is recorded
     runs_again = False
-    #: the launched kernels, and the numbers that Python passed to them or wrote to fields, where recorded
-    from_python: list[Taken] | None = None
-    #: its events that belong to a derivative inside it
-    inner_events: Sequence[InnerEvents] = ()
+    #: the arrays that it uses, which have to live until then
+    used_arrays: dict[Buffer, Any]
+    #: the greatest depth of the blocks of pushforwards that have recorded here (`Recorder.depth`)
+    deepest = 0
     #: whether it is part of another recording, which differentiates its derivatives
     is_inner = False
 
@@ -182,10 +181,11 @@ class Journal(Recorder):
         self.derivative = self._usual = GRADIENT
         self.saves_by = _SAVES
         self.active = _NOTHING_ACTIVE
-        self.tangents = self.from_python = None
+        self.tangents, self.runs_again = None, False
         if shares:
             self.share_work()
         self.events: list[Event] = []
+        self.used_arrays = {}
         self.keep = keep
         if trace is None:
             trace = Trace(self.events)
@@ -276,9 +276,8 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        if self.from_python is not None:
-            self.from_python.append(kernel_taken(instance.specialisation))
-            self.from_python += arrays_taken(instance.specialisation.arrays, values)
+        if self.runs_again:
+            self._keep_arrays([one.buffer for one in values[: len(instance.specialisation.arrays)]])
         arguments = instance.taped
         if arguments is None:
             arguments = self._on_arrays.get(instance)
@@ -473,19 +472,9 @@ class Journal(Recorder):
         """A block in which gradients and duals take the results of an inner block."""
         before, self._leaves_values = self._leaves_values, True
         try:
-            with self.taking_nothing():
-                yield
-        finally:
-            self._leaves_values = before
-
-    @contextmanager
-    def taking_nothing(self) -> Iterator[None]:
-        """A block in which inputs from Python are not recorded."""
-        noted, self.from_python = self.from_python, None
-        try:
             yield
         finally:
-            self.from_python = noted
+            self._leaves_values = before
 
     def keep_gradients_apart(self) -> None:
         """Save the gradients before an inner block computes its own."""
@@ -693,8 +682,20 @@ class Journal(Recorder):
     def took_write(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
         """Python is about to write to a field there."""
 
-    def took(self, name: str, parts: Sequence[Any]) -> None:
+    def took(self, name: str, parts: Iterable[Any]) -> None:
         """An inner derivative has done these launches and computations, with these numbers from Python."""
+
+    def made_by_user(self, field: Any) -> None:
+        if self.runs_again and field.has_grad:  # what is launched with it is launched again along a direction
+            for one in (field, field.grad):
+                one.ensure_dual()
+
+    def _keep_arrays(self, buffers: Iterable[Buffer | None]) -> None:
+        """Let arrays live as long as this, if it runs again."""
+        for buffer in buffers:
+            if buffer is not None and buffer not in self.used_arrays:
+                found = next((field for field in list(session.fields) if field.buffer is buffer), None)
+                self.used_arrays[buffer] = found
 
     # ---- Python
 
@@ -706,9 +707,6 @@ class Journal(Recorder):
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
-        if self.from_python is not None and source is None and traced is None:
-            given = np.asarray(stored(getattr(value, "values", value)))
-            self.from_python.append(Taken("a field", (repr(position),), sketch(given)))
         if source is not None:
             self._met.setdefault(source, False)
             self.use_shadow(source)
@@ -726,8 +724,9 @@ class Journal(Recorder):
             return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
         write = Write(buffer, position, source, traced, span, initialises=not records)
-        if self.runs_again and source is None:
-            write.values = np.array(stored(value))
+        if self.runs_again:
+            self._keep_arrays([buffer, source])
+            write.values = None if source is not None else np.array(stored(value))
         exempt = bool(self._observers) and present_recorder() is not self
         for one in self._observers:
             one.writing(write, exempt=exempt)

@@ -10,13 +10,15 @@ import math
 import struct
 import zlib
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import BoundArray
 from tinote.ir.nodes import Buffer
+from tinote.lang.data.matrix import numpy_type
 from tinote.lang.kernels.changed_inputs import compiled_constants
 
 #: Greatest number of values of an array that are stored one by one, for messages; of larger arrays, a checksum of all
@@ -175,6 +177,14 @@ def number_word(value: Any) -> tuple[str, int]:
     if isinstance(value, float | np.floating):
         return "f", struct.unpack("Q", struct.pack("d", value))[0]
     return "i", int(value) & _MASK
+
+
+def arrays_of_others(formals: Sequence[Buffer], values: Sequence[Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """The names of the external arrays of a launch, and their contents."""
+    for formal, bound in zip(formals, values, strict=False):
+        if isinstance(bound, BoundArray) and bound.buffer is None:
+            dtype = np.dtype(numpy_type(formal.dtype))
+            yield formal.name, np.frombuffer(bound.memory.view(), dtype, bound.nbytes // dtype.itemsize)
 
 
 def array_words(numbers: np.ndarray[Any, Any]) -> list[tuple[int, str, int]]:

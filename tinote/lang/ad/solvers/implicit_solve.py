@@ -199,10 +199,6 @@ class ImplicitSolve:
     # ---- second order
 
     def _at_second_order(self, found: Journal | PushedMode, tape: Journal) -> None:
-        with tape.taking_nothing():  # what is done here is not what the program does
-            self._record_steps(found, tape)
-
-    def _record_steps(self, found: Journal | PushedMode, tape: Journal) -> None:
         """`found`: what records the steps, `tape` itself or a block inside of it."""
         custom = Custom(self._name, self._span, lambda _: None)
         with recording_as(Inside(tape, custom)):
