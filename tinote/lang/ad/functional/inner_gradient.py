@@ -40,7 +40,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again, agree, refuse_other_again
+from tinote.lang.ad.functional.again import NO_DIRECTIONS, Again, agree, refuse_other_again
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
@@ -73,14 +73,14 @@ from tinote.lang.ad.functional.symmetry import (
     tangents_of_gradients,
 )
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, NumberOf
+from tinote.lang.ad.journal.events import Custom, NumberOf, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, items_of, plain_array
+from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, items_of, plain_array, store
 from tinote.lang.data.captured_arrays import single_number
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import stand_in
@@ -94,7 +94,7 @@ from tinote.runtime.seam import unwinding
 _ZERO = Dual(0.0)
 
 
-class _Part:
+class Part:
     """A part of a result, an input or a seed in the recording at the outside, with its tangent: a number (`numbers` is
     its own, 0 for a constant), several of such (an array), or what is in a field. `given`: what the program has for it.
     """
@@ -118,18 +118,18 @@ class _Part:
         """Whether it has a derivative of its own."""
         return self.field is not None or bool(np.any(self.numbers))
 
-    def adjoint(self, sweep: CustomSweep, *, carries: bool) -> _Part:
+    def adjoint(self, sweep: CustomSweep, *, carries: bool) -> Part:
         """Its adjoint, which becomes zero. `carries`: with the tangent of that."""
         if self.field is None:
             found = sweep.adjoints.pop(self.numbers, _ZERO)
-            return _Part(found.value, found.tangent)
+            return Part(found.value, found.tangent)
         gradient = self.field.grad
-        found = _Part(held_now(gradient.buffer), held_now(gradient.dual.buffer) if carries else None)
+        found = Part(held_now(gradient.buffer), held_now(gradient.dual.buffer) if carries else None)
         for one in (gradient, gradient.dual) if carries else (gradient,):
             memory_of(one.buffer).clear()
         return found
 
-    def add_adjoint(self, sweep: CustomSweep, adjoint: _Part) -> None:
+    def add_adjoint(self, sweep: CustomSweep, adjoint: Part) -> None:
         """Accumulate its adjoint."""
         if self.field is not None:
             _accumulate(self.field.grad, adjoint)
@@ -140,14 +140,14 @@ class _Part:
                 sweep.add(number, Dual(value, tangent))
 
 
-def _accumulate(shadow: Field, amount: _Part) -> None:
+def _accumulate(shadow: Field, amount: Part) -> None:
     """Add to what a gradient holds, and its dual."""
     accumulate(shadow.buffer, as_array(amount.value))
     if amount.tangent is not None:
         accumulate(shadow.dual.buffer, as_array(amount.tangent))
 
 
-def _start(sweep: Sweep, result: Any, adjoint: _Part) -> None:
+def _start(sweep: Sweep, result: Any, adjoint: Part) -> None:
     """Add to the adjoint of a part of the result."""
     if isinstance(result, Field):
         _accumulate(result.grad, adjoint)
@@ -168,7 +168,7 @@ def gradient_within(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
 
 def _gradient(outer: Recorder, inner: Inner) -> _InnerGradient:
     has_duals = isinstance(outer, Journal) and not outer.derivative.has_tangents
-    return (_AlongDuals if has_duals else _InnerGradient)(outer, inner)
+    return (AlongDuals if has_duals else _InnerGradient)(outer, inner)
 
 
 class _InnerGradient:
@@ -187,28 +187,27 @@ class _InnerGradient:
         self.recording = base if isinstance(base, Journal) else None
         self.carries = base.derivative.has_tangents if isinstance(base, Journal) else isinstance(base, ForwardMode)
         if self.recording is not None:  # which differentiates it
-            self._launches = session.launches
             self._effects = Effects(keeps=True, keeps_duals=not self.has_duals)
 
-    def _number(self, one: Any) -> _Part:
+    def _number(self, one: Any) -> Part:
         """A number of the recording at the outside, or a constant."""
         if type(one) is not Traced:
-            return _Part(one, given=one)
+            return Part(one, given=one)
         number = one.number if self.base.trace.is_active(one) else 0
-        return _Part(constants((one,))[0], one.tangent, number, given=one)
+        return Part(constants((one,))[0], one.tangent, number, given=one)
 
-    def _several(self, items: Sequence[Any], shape: tuple[int, ...]) -> _Part:
+    def _several(self, items: Sequence[Any], shape: tuple[int, ...]) -> Part:
         """The same for an array of numbers."""
         parts = [self._number(one) for one in items]
         duals = [part.dual for part in parts]
         value = arranged([one.value for one in duals], shape)
         tangent = arranged([one.tangent for one in duals], shape) if self.carries else None
         several = np.array([part.numbers for part in parts], np.int64).reshape(shape)
-        return _Part(value, tangent, several, given=objects(items, shape))
+        return Part(value, tangent, several, given=objects(items, shape))
 
-    def _held(self, field: Field, held: Callable[[Field], Any] = number_or_array) -> _Part:
+    def _held(self, field: Field, held: Callable[[Field], Any] = number_or_array) -> Part:
         """What is in a field, and its tangents."""
-        return _Part(held(field), held(field.dual) if self.carries and field.has_dual else None)
+        return Part(held(field), held(field.dual) if self.carries and field.has_dual else None)
 
     # ---- recording
 
@@ -227,7 +226,7 @@ class _InnerGradient:
             self._add(recording, journal, [part for parts in values for part in parts], gradients, made)
         return found[: len(values)], found[len(values) :]
 
-    def _first(self, journal: Journal) -> tuple[list[list[_Part]], list[list[_Part]]]:
+    def _first(self, journal: Journal) -> tuple[list[list[Part]], list[list[Part]]]:
         """Run f, and sweep through that. Returns the parts of values and gradients."""
         task, blocks = self.inner.task, self._blocks(journal)
         seeds = [self._seed(*one) for one in self.inner.seeds]
@@ -247,6 +246,7 @@ class _InnerGradient:
 
                 journal.starts_from([one.buffer for one in self._inputs if isinstance(one, Field)])
                 run = recorded_from(task, bound, journal, self.inner.kwargs, top=top, parts=parts_in_journal)
+                self._launches = session.launches
                 refuse_written(bound, self.inner)
                 self._results = [*run.results]
                 values = [self._value(one) for one in self._results]
@@ -270,7 +270,7 @@ class _InnerGradient:
         return [values[k : k + count] for k in range(0, len(values), count)], gradients
 
     def _add(
-        self, outer: Journal, journal: Journal, values: list[_Part], gradients: list[list[_Part]], made: list[Field]
+        self, outer: Journal, journal: Journal, values: list[Part], gradients: list[list[Part]], made: list[Field]
     ) -> None:
         """Add it as a record of the outermost recording."""
         effects = self._effects
@@ -336,7 +336,7 @@ class _InnerGradient:
                     found[int(part.numbers)] = one
         return found
 
-    def _result(self, parts: list[_Part], made: list[Field]) -> Any:
+    def _result(self, parts: list[Part], made: list[Field]) -> Any:
         """A result, as a number or an array of the recording around it, from its parts."""
         if not np.shape(parts[0].value):
             found = [self.base.trace.new(dual.value, dual.tangent) for dual in [one.dual for one in parts]]
@@ -371,7 +371,7 @@ class _InnerGradient:
             give_gradients_duals()
             if isinstance(base, Journal) and self.carries:
                 journal.take_tangents(base, base.tangents or {}, self.inner.span)
-        journal.starts_from(living_buffers())
+        self._start_from(journal)
         return journal
 
     def _blocks(self, journal: Journal) -> list[PushedMode]:
@@ -389,13 +389,13 @@ class _InnerGradient:
         found: list[list[Any]] = []
         #: the parts of inputs, in order; what the recording at the outside has for them
         self._inputs: list[Any] = []
-        self._given: list[_Part] = []
+        self._given: list[Part] = []
         made: list[Any]
         for k, one in enumerate(bound.inputs):
             if one.number is None:
                 assert one.field is not None
                 fields = fields_of(one.field, blocks)
-                given, made = [_Part(None, field=field) for field in fields], [*fields]
+                given, made = [Part(None, field=field) for field in fields], [*fields]
             else:
                 parts = parts_of(self.inner.args[task.argnums[k]], self.lifts)
                 given = [self._number(part) for part in parts]
@@ -420,24 +420,24 @@ class _InnerGradient:
         fields = [one for one in (*self._inputs, *self._results) if isinstance(one, Field)]
         return journal.changed_gradients() | {one.grad.buffer for one in fields}
 
-    def _value(self, one: Any) -> _Part:
+    def _value(self, one: Any) -> Part:
         """A part of a value."""
         if not isinstance(one, Field):
-            return _Part(constants((one,))[0], one.tangent if type(one) is Traced else 0.0)
+            return Part(constants((one,))[0], one.tangent if type(one) is Traced else 0.0)
         found = self._held(one)
         if self.inner.gives_number and isinstance(found.value, np.ndarray):
             found.value = found.value.reshape(())
             found.tangent = None if found.tangent is None else found.tangent.reshape(())
         return found
 
-    def _gradient(self, one: Any, sweep: Sweep) -> _Part:
+    def _gradient(self, one: Any, sweep: Sweep) -> Part:
         """The adjoint of a part of an input."""
         if isinstance(one, Field):
             return self._held(one.grad)
         adjoint = sweep.adjoint(one)
-        return _Part(adjoint.value, adjoint.tangent)
+        return Part(adjoint.value, adjoint.tangent)
 
-    def _seed(self, given: Any, shape: tuple[int, ...]) -> list[_Part]:
+    def _seed(self, given: Any, shape: tuple[int, ...]) -> list[Part]:
         """The parts of a seed."""
 
         def checked(seed: Any) -> Array:
@@ -450,7 +450,7 @@ class _InnerGradient:
                 )
             fields = fields_of(given, self.lifts)
             held = [self._held(field, lambda one: checked(number_or_array(one))) for field in fields]
-            return [_Part(one.value, one.tangent, field=field) for one, field in zip(held, fields, strict=True)]
+            return [Part(one.value, one.tangent, field=field) for one, field in zip(held, fields, strict=True)]
         if holds_traced(given):
             items = as_array(given) if type(given) is Traced else np.asarray(given, object)
             several = zip(*[parts_of(one, self.lifts) for one in items.ravel().tolist()], strict=True)
@@ -460,7 +460,7 @@ class _InnerGradient:
             return found
         first = np.ones(shape) if given is None else checked(given)
         plain = [first, *[np.zeros(shape) for _ in range((1 << len(self.lifts)) - 1)]]
-        return [_Part(one, given=one) for one in plain]
+        return [Part(one, given=one) for one in plain]
 
     # ---- its own derivative
 
@@ -473,13 +473,18 @@ class _InnerGradient:
         temporary = [b for b in outer.tangents or () if b in effects.loaded | effects.written]
         if temporary:
             refuse_nesting(self.inner.task.what, outer, f"'{temporary[0].name}', which it uses, has no gradient")
-        values, gradients = [
-            [one.adjoint(sweep, carries=self.carries) for one in parts] for parts in (self._values, self._gradients)
-        ]
+        values, gradients = self._adjoints(sweep)
         give_gradients_duals()
         for buffer in effects.written:
             sweep.overwriting(buffer)
         self._pull_along(sweep, values, gradients)
+
+    def _adjoints(self, sweep: CustomSweep) -> tuple[list[Part], list[Part]]:
+        """Those of the values, and those of the gradients, which become zero."""
+        values, gradients = [
+            [one.adjoint(sweep, carries=self.carries) for one in parts] for parts in (self._values, self._gradients)
+        ]
+        return values, gradients
 
     @contextmanager
     def _once_more(self, apart: AbstractContextManager[None]) -> Iterator[Journal]:
@@ -490,7 +495,7 @@ class _InnerGradient:
         try:
             with apart:
                 self._effects.start.put_back()
-                session.launches = self._launches  # custom gradients draw the same
+                session.launches = self._launches  # launches have their numbers, custom gradients draw the same
                 yield journal
         finally:
             journal.forget()
@@ -502,9 +507,10 @@ class _InnerGradient:
         inputs: Sequence[Any],
         top: PushedMode | None = None,
         along: Mapping[int, float] | None = None,
+        directions: Mapping[Buffer, Array] = NO_DIRECTIONS,
     ) -> list[Any]:
         """The results, in a journal or in the block `top` there. `inputs`: numbers that take the place of inputs;
-        `along`: the tangents of numbers from outside.
+        `along`: the tangents of numbers from outside; `directions`: those of the fields' first contents.
         """
         program, present = self._program, journal if top is None else top
         given = {} if along else dict(self._taken)  # which may have tangents
@@ -512,7 +518,7 @@ class _InnerGradient:
 
         def run() -> dict[int, Traced]:
             with recording_as(present):
-                return program.run(present, along=along or {}, given=given)
+                return program.run(present, directions, along or {}, given)
 
         def results(known: Mapping[int, Traced]) -> list[Any]:
             found = program.results(self._results, known)
@@ -521,10 +527,13 @@ class _InnerGradient:
             pairs = [_parts_in(one, [top]) for one in found]
             return [*[first for first, _ in pairs], *[second for _, second in pairs]]
 
-        fields = [one.buffer for one in self._inputs if isinstance(one, Field)]
-        return [*record(journal, self.inner.span, fields, run, results)]
+        return [*record(journal, self.inner.span, (), run, results)]
 
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[_Part], adjoints: list[_Part]) -> None:
+    def _start_from(self, journal: Journal) -> None:
+        """The values of fields at the start are inputs, even if Python writes others at first."""
+        journal.starts_from(living_buffers())
+
+    def _pull_along(self, outer: CustomSweep, value_adjoints: list[Part], adjoints: list[Part]) -> None:
         depth = 1 + max(self._program.deepest, next_depth(self.base) - 1)
         with self._once_more(_tangent_fields_apart(depth, self._effects.written)) as journal:
             top = PushedMode(journal, depth, self.inner.span)
@@ -549,7 +558,7 @@ class _InnerGradient:
                 start.add_adjoint(outer, product)
 
     def _pointed(
-        self, journal: Journal, top: PushedMode, directions: list[_Part]
+        self, journal: Journal, top: PushedMode, directions: list[Part]
     ) -> tuple[list[Any], list[Traced | None]]:
         """The inputs, with these tangents in a block; and the values of those that are numbers."""
         inputs: list[Any] = []
@@ -637,14 +646,14 @@ def _tangent_fields_apart(depth: int, written: Iterable[Buffer]) -> Iterator[Non
         unwinding(kept.put_back)
 
 
-class _AlongDuals(_InnerGradient):
+class AlongDuals(_InnerGradient):
     """The same directly inside of a recording without tangents: the duals of fields are free for the direction along
     which it is differentiated.
     """
 
     has_duals = True
 
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[_Part], adjoints: list[_Part]) -> None:
+    def _pull_along(self, outer: CustomSweep, value_adjoints: list[Part], adjoints: list[Part]) -> None:
         directions = [as_array(one.value) for one in adjoints]
         symmetry: Symmetry | None = None
         with self._once_more_along_duals() as journal:
@@ -664,14 +673,16 @@ class _AlongDuals(_InnerGradient):
         self, journal: Journal, directions: Sequence[Array], along: Mapping[int, float] | None = None
     ) -> tuple[list[Any], list[Any]]:
         """The inputs with these tangents, and the results."""
+        given: dict[Buffer, Array] = {}
         inputs: list[Any] = []
         for one, direction in zip(self._inputs, directions, strict=True):
             if isinstance(one, Field):
                 store_seed(one.dual, direction)
+                given[one.buffer] = direction
                 inputs.append(one)
             else:
                 inputs.append(journal.trace.new(one, direction.item()))
-        return inputs, self._emit(journal, inputs, along=along)
+        return inputs, self._emit(journal, inputs, along=along, directions=given)
 
     def _sweep(
         self,
@@ -679,7 +690,7 @@ class _AlongDuals(_InnerGradient):
         journal: Journal,
         inputs: list[Any],
         results: list[Any],
-        value_adjoints: list[_Part],
+        value_adjoints: list[Part],
         *,
         is_new: bool,
     ) -> None:
@@ -696,7 +707,7 @@ class _AlongDuals(_InnerGradient):
             memory_of(gradient).clear()
         second = journal.sweep()
         for result, start, adjoint in zip(results, self._starts, value_adjoints, strict=True):
-            _start(second, result, _Part(start.value, adjoint.value))
+            _start(second, result, Part(start.value, adjoint.value))
         second.run()
         for one, found in zip(inputs, self._gradients, strict=True) if is_new else ():
             now = held_now(one.grad.buffer) if isinstance(one, Field) else second.adjoint(one).value
@@ -705,13 +716,16 @@ class _AlongDuals(_InnerGradient):
         for gradient in touched:
             assert gradient.tangent is not None
             hold(gradient, held_now(gradient.tangent))
+        for event in reversed(journal.events):
+            if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
+                store(event.target.adjoint, event.position, 0.0)
         for one, part in zip(inputs, self._given, strict=True):
             if not isinstance(one, Field):
                 outer.add(int(part.numbers), Dual(second.adjoint(one).tangent))
         for number in journal.trace.taken_in:
             outer.add(number, Dual(second.adjoints.pop(number, _ZERO).tangent))
         for start, product in zip(self._starts, products, strict=True):
-            start.add_adjoint(outer, _Part(product))
+            start.add_adjoint(outer, Part(product))
 
     # ---- where functions have gradients of their own
 
@@ -722,7 +736,7 @@ class _AlongDuals(_InnerGradient):
 
     def _look(self, symmetry: Symmetry, journal: Journal, inputs: list[Any], results: list[Any]) -> None:
         """The results of a sweep through the run along the weights, for all that the gradient depends on."""
-        starts = [_Part(start.value) for start in self._starts]
+        starts = [Part(start.value) for start in self._starts]
         with self._swept_apart(journal, results, starts) as sweep:
             found = [self._second(one, sweep) for one in inputs]
             found += [sweep.adjoints.get(number, _ZERO).tangent for number in self._taken]
@@ -739,7 +753,7 @@ class _AlongDuals(_InnerGradient):
         ]
         along = {number: symmetry.direction(0.0).item() for number in self._taken}
         starts = [
-            _Part(one.value, symmetry.direction(one.value) if one.is_differentiated else None) for one in self._starts
+            Part(one.value, symmetry.direction(one.value) if one.is_differentiated else None) for one in self._starts
         ]
         with self._once_more_along_duals() as journal:
             for buffer in self._fields_besides():
@@ -756,7 +770,7 @@ class _AlongDuals(_InnerGradient):
         return number_or_array(one.grad.dual) if isinstance(one, Field) else sweep.adjoint(one).tangent
 
     def _swept_apart(
-        self, journal: Journal, results: Sequence[Any], starts: Sequence[_Part]
+        self, journal: Journal, results: Sequence[Any], starts: Sequence[Part]
     ) -> AbstractContextManager[Sweep]:
         """A sweep from the results."""
 

@@ -25,44 +25,30 @@ are stored elsewhere (`Journal.duals_apart`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import (
-    Again,
-    agree,
-    keep_gradients_apart,
-    leave_value,
-    refuse_other_again,
-    shadows_are_values,
-)
+from tinote.lang.ad.functional.again import Again, keep_gradients_apart, leave_value, shadows_are_values
 from tinote.lang.ad.functional.effects import Effects
-from tinote.lang.ad.functional.inner import Inner, duals_apart, swept_apart
+from tinote.lang.ad.functional.inner import Inner, duals_apart
 from tinote.lang.ad.functional.inner_derivative import inside, refuse_capture
-from tinote.lang.ad.functional.inputs import DifferentiatedFunction
+from tinote.lang.ad.functional.inner_gradient import AlongDuals, Part
+from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values
-from tinote.lang.ad.functional.symmetry import (
-    Symmetry,
-    custom_calls,
-    have_gradients,
-    is_to_be_tried,
-    tangents_of_gradients,
-)
+from tinote.lang.ad.functional.symmetry import custom_calls
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Write
+from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.ad.memory.values import held_now, hold, store
+from tinote.lang.ad.memory.values import held_now
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
-from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.owners import claim
 from tinote.lang.session.state import independent_recordings, memory_of, recorder, session
 from tinote.runtime.memory import MemoryCopies
@@ -126,7 +112,7 @@ class _RecordedTape(TapeInside):
 
     def enter(self) -> None:
         super().enter()
-        fields = [] if self._clears else [f for f in list(session.fields) if f.buffer.primal is None and f.has_grad]
+        fields = [] if self._clears else _with_gradients()
         #: the gradients before the tape, where it adds to them
         self._before = {field.grad.buffer: np.array(numbers(field.grad.buffer)) for field in fields}
 
@@ -136,7 +122,9 @@ class _RecordedTape(TapeInside):
             self._take_over()
             with self._effects.listening():
                 sweep()
-        self._add()
+        self._effects.read_by_python(self._tape)
+        gradient = _TapeGradient(self._tape, self._outer, self._loss, self._effects, self._before, self._span)
+        gradient.add(self._launches, clears=self._clears)
 
     def _take_over(self) -> None:
         """Let the outer recording claim gradients of another owner that the tape uses."""
@@ -147,146 +135,6 @@ class _RecordedTape(TapeInside):
             self._outer.shadows_before.keep({gradient: memory_of(gradient) for gradient in others})
             for gradient in others if self._clears else ():
                 memory_of(gradient).clear()
-
-    def _add(self) -> None:
-        """Add the record, once its gradients are computed."""
-        tape, outer, effects = self._tape, self._outer, self._effects
-        effects.read_by_python(tape)
-        self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
-        self._again = Again(tape, outer.trace)
-        self._numbers = frozenset(tape.trace.taken_in)
-        results = [g for g in self._gradients if g is not self._loss.grad.buffer] if custom_calls(tape.events) else []
-        self._found = {gradient: numbers(gradient) - self._before.get(gradient, 0.0) for gradient in results}
-        every = {f.grad.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_grad}
-        custom = Custom(
-            "the tape",
-            self._span,
-            self._pull,
-            loaded=effects.loaded,
-            written=effects.written,
-            fully_overwritten=(effects.filled & effects.written) | (every if self._clears else set()),
-            gradient_tasks=tuple([task for event in tape.records for task in event.gradient_tasks]),
-            release=self._release,
-            sources=self._numbers,
-            kept_bytes=effects.start.nbytes,
-        )
-        outer.custom(custom)
-        for buffer in every:
-            outer.has_values(buffer, self._span)
-
-    def _release(self) -> None:
-        self._effects.start = MemoryCopies()
-        self._tape.runs_again = False
-        self._again.close()
-
-    def _pull(self, sweep: CustomSweep) -> None:
-        """The gradient of the record."""
-        effects = self._effects
-        directions: dict[Buffer, Array] = {}
-        for gradient in self._gradients:
-            adjoint = sweep.temporaries.of(gradient)
-            if adjoint is not None and gradient.primal is not None:
-                directions[gradient.primal] = held_now(adjoint)
-        if self._clears:
-            directions.pop(self._loss.buffer, None)
-        give_gradients_duals()
-        for buffer in effects.written:
-            sweep.overwriting(buffer)
-        symmetry: Symmetry | None = None
-        with self._runs_again(directions) as journal:
-            customs = custom_calls(journal.events)
-            if is_to_be_tried(customs, directions.values()):
-                symmetry = Symmetry(customs, list(directions.values()))
-                self._look(symmetry, journal)
-            seeds = {gradient: np.zeros(()) for gradient in self._gradients}
-            leave_tangents(journal, {**seeds, self._loss.grad.buffer: np.ones(())}, sweep)
-        if symmetry is not None:
-            self._require(symmetry, directions)
-
-    @contextmanager
-    def _runs_again(
-        self, directions: Mapping[Buffer, Array], along: Mapping[int, float] | None = None
-    ) -> Iterator[Journal]:
-        """A block in which the launches have run again, along directions of fields, and of numbers from outside."""
-        self._effects.start.put_back()
-        journal = Journal(trace=self._outer.trace.inner(), tangents=True)
-        journal.opened, journal.opened_within = self._span, self._outer.opened_notes()
-        journal.depth = self._tape.depth
-        launches = session.launches
-        try:
-            with duals_apart(None):
-                run_again(self._again, journal, directions, along)
-                session.launches = self._launches  # custom gradients draw the same
-                yield journal
-        finally:
-            session.launches = launches
-            journal.forget()
-
-    # ---- where functions have gradients of their own
-
-    def _look(self, symmetry: Symmetry, journal: Journal) -> None:
-        """The results of a sweep through the run along the weights, for fields and for numbers from outside."""
-        with self._swept_apart(journal) as sweep:
-            symmetry.found = tangents_of_gradients(have_gradients(self._effects.loaded))
-            for number in sorted(self._numbers):
-                adjoint = sweep.adjoints.get(number)
-                symmetry.found.append(0.0 if adjoint is None else adjoint.tangent)
-
-    def _require(self, symmetry: Symmetry, weights: Mapping[Buffer, Array]) -> None:
-        """Run along another direction, and compare."""
-        fields = have_gradients(self._effects.loaded)
-        directions = {buffer: symmetry.direction(numbers(buffer)) for buffer in fields}
-        along = {number: symmetry.direction(0.0).item() for number in sorted(self._numbers)}
-        with self._runs_again(directions, along) as journal, self._swept_apart(journal):
-            for buffer, found in self._found.items():
-                if not agree(numbers(buffer), found):
-                    refuse_other_again(*symmetry.customs[0])
-            gradients = [buffer.adjoint for buffer in weights]
-            moved = [np.array(numbers(one.tangent)) for one in gradients if one is not None and one.tangent is not None]
-        symmetry.require(moved, Note("this is the inner derivative", self._span), self._outer.opened_notes())
-
-    def _swept_apart(self, journal: Journal) -> AbstractContextManager[Sweep]:
-        """A sweep from the loss."""
-        gradient = self._loss.grad.buffer
-        return swept_apart(journal, journal.changed_gradients() | {gradient}, lambda _: hold(gradient, 1.0))
-
-
-def run_again(
-    again: Again, journal: Journal, directions: Mapping[Buffer, Array], along: Mapping[int, float] | None = None
-) -> None:
-    """Run the recorded events again, along these directions of the fields' initial contents, and `along` those of
-    numbers from outside.
-    """
-    for buffer, direction in directions.items():
-        assert buffer.tangent is not None
-        hold(buffer.tangent, direction)
-    with journal.recording():
-        again.run(journal, directions, along or {})
-    journal.lost_values()
-    journal.take_gradients_back()
-
-
-def leave_tangents(journal: Journal, seeds: Mapping[Buffer, Array], outer: CustomSweep) -> None:
-    """Run a reverse sweep that starts with adjoints `seeds`, of gradients, and has those of later operations as
-    tangents: the resulting tangents become the adjoints of the outer sweep.
-    """
-    touched = journal.changed_gradients() | set(seeds)
-    for gradient in touched:
-        assert gradient.tangent is not None
-        hold(gradient.tangent, held_now(gradient))
-        hold(gradient, seeds.get(gradient, 0.0))
-    sweep = journal.sweep()
-    sweep.run()
-    for gradient in touched:
-        assert gradient.tangent is not None
-        hold(gradient, held_now(gradient.tangent))
-    for event in reversed(journal.events):
-        if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
-            store(event.target.adjoint, event.position, 0.0)
-    for number in journal.trace.taken_in:
-        found = sweep.adjoints.pop(number, None)
-        if found is not None:
-            outer.add(number, Dual(found.tangent))
 
 
 class _InnerTape(Inner):
@@ -299,6 +147,75 @@ class _InnerTape(Inner):
     @property
     def name(self) -> str:
         return "the tape"
+
+
+class _TapeGradient(AlongDuals):
+    """The gradients of a recorded `tape`, in those of fields: a part of `outer`. `before`: what they held, where the
+    tape adds to them.
+    """
+
+    recording: Journal
+
+    def __init__(
+        self, tape: Journal, outer: Journal, loss: Field, effects: Effects, before: Mapping[Buffer, Array], span: Span
+    ) -> None:
+        self._program = Again(tape, outer.trace)
+        super().__init__(outer, _InnerTape(DifferentiatedFunction("Tape", self._program.run, loss, loss), (), span))
+        self._tape = tape
+        self._effects = effects
+        self._taken = dict(tape.trace.taken_in)
+        self._results = [loss]
+        self._starts = [Part(np.ones(shape_of(loss)))]
+        self._touched = tape.changed_gradients() | {loss.grad.buffer}
+        #: the fields of the gradients that are results, and these, if functions have gradients of their own
+        self._fields = sorted([f for f in _with_gradients() if f.grad.buffer in self._touched], key=lambda f: f.name)
+        has_custom = bool(custom_calls(tape.events))
+        self._found = {f: numbers(f.grad.buffer) - before.get(f.grad.buffer, 0.0) for f in self._fields if has_custom}
+
+    def add(self, launches: int, *, clears: bool) -> None:
+        """Add the record. `launches`: how many random ones there were before the sweep."""
+        effects, self._launches, self._clears = self._effects, launches, clears
+        every = {field.grad.buffer for field in _with_gradients()}
+        self.recording.custom(
+            Custom(
+                self.inner.name,
+                self.inner.span,
+                self._pull,
+                loaded=effects.loaded,
+                written=effects.written,
+                fully_overwritten=(effects.filled & effects.written) | (every if clears else set()),
+                gradient_tasks=tuple([task for event in self._tape.records for task in event.gradient_tasks]),
+                release=self._release,
+                sources=frozenset(self._taken),
+                kept_bytes=effects.start.nbytes,
+            )
+        )
+        for buffer in every:
+            self.recording.has_values(buffer, self.inner.span)
+
+    def _release(self) -> None:
+        self._effects.start = MemoryCopies()
+        self._program.close()
+        self._fields, self._found = [], {}
+
+    def _start_from(self, journal: Journal) -> None:
+        """What Python writes at first are the values that gradients are by."""
+
+    def _adjoints(self, sweep: CustomSweep) -> tuple[list[Part], list[Part]]:
+        loss = self._results[0]
+        adjoints = {f: sweep.temporaries.of(f.grad.buffer) for f in self._fields if not (self._clears and f is loss)}
+        self._inputs = [field for field, adjoint in adjoints.items() if adjoint is not None]
+        self._given = [Part(None, field=field) for field in self._inputs]
+        self._gradients = [Part(self._found.get(field)) for field in self._inputs]
+        found = [Part(held_now(adjoint)) for adjoint in adjoints.values() if adjoint is not None]
+        return [Part(np.zeros(shape_of(loss)))], found
+
+    def _once_more_along_duals(self) -> AbstractContextManager[Journal]:
+        return self._once_more(duals_apart(None))
+
+
+def _with_gradients() -> list[Field]:
+    return [field for field in list(session.fields) if field.buffer.primal is None and field.has_grad]
 
 
 class _TapeAsFunction(TapeInside):
@@ -319,7 +236,7 @@ class _TapeAsFunction(TapeInside):
         tape, outer = self._tape, self._outer
         tape.lost_values()
         changed = tape.changed_gradients() - {self._loss.grad.buffer}
-        known = [f for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not is_tangent_field(f)]
+        known = [field for field in _with_gradients() if not is_tangent_field(field)]
         fields = [field for field in known if field.grad.buffer in changed]
         found = self._gradients(fields) if fields else []
         have_values = shadows_with_values(outer)
