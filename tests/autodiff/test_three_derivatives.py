@@ -59,7 +59,15 @@ class Levels:
         def number(product: ti.f64):
             total[None] += ti.sin(product) * x[0] + loss[None] * x[1]
 
-        return {"tape": gradients, "block": dual, "grad": array, "hvp": array, "jvp": number}
+        return {
+            "tape": gradients,
+            "added": gradients,
+            "repeated": gradients,
+            "block": dual,
+            "grad": array,
+            "hvp": array,
+            "jvp": number,
+        }
 
     def run(self, kinds: tuple[str, ...]) -> None:
         """The program with derivatives of these kinds in it, the innermost first."""
@@ -75,6 +83,12 @@ class Levels:
         if kind == "tape":
             with ti.ad.Tape(loss):
                 inner()
+            use()
+        elif kind in ("added", "repeated"):
+            for clears in (True, kind == "repeated"):
+                with ti.ad.Tape(loss, clear_gradients=clears):
+                    inner()
+                x[0] = x[0] * 1.2
             use()
         elif kind == "block":
             with ti.ad.FwdMode(loss=loss, param=x, seed=ALONG):
@@ -129,6 +143,20 @@ def test_all_combinations(inner: str, middle: str) -> None:
         slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
         assert found == pytest.approx(slope, rel=1e-5), outer
         assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), outer  # once more
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("kind", ["added", "repeated"])
+@pytest.mark.parametrize("other", ["tape", "grad", "jvp", "itself"])
+@pytest.mark.parametrize("is_inner", [False, True])
+def test_two_tapes_in_a_row(is_inner: bool, other: str, kind: str, outer: str) -> None:
+    """The second one adds to the gradients that the first one leaves, those of what lies between included; or not."""
+    kinds = (kind, kind) if other == "itself" else (kind, other) if is_inner else (other, kind)
+    levels, h = Levels(), 1e-6
+    for _ in range(2):
+        found = levels.derivative(kinds, outer)
+        slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
+        assert found == pytest.approx(slope, rel=1e-5)
 
 
 @pytest.mark.parametrize("outer", OUTER)

@@ -159,7 +159,7 @@ class Tape(Documented, Journal):
     A tape may be opened inside of another recording: of a tape, forward mode, and a function that is differentiated.
     The gradients that it computes are values there, for kernels and for Python, and have derivatives themselves; when
     the outer block ends, the gradients are its own. Within `ti.ad.FwdMode` they have tangents in their duals. Inside of
-    two recordings, or more, it cannot keep gradients (`clear_gradients=False`), and runs again when it ends.
+    two recordings, or more, what it has recorded is launched once more when it ends.
 
     Several threads and asyncio tasks may differentiate at the same time, each with memory that the others only read:
     where two open recordings use the same memory, one of them raises a `DifferentiationError` with the lines of both.

@@ -200,6 +200,8 @@ class Ndarray(Field):
         """An array of its own with the same elements. A gradient and a dual, where this one has them, are zero."""
         made = type(self)(self.dtype, self.element, caller(), "", self.has_grad, self.has_dual)
         made._make_dense_like(self)
+        if (found := recorder.get()) is not None:
+            found.made_by_user(made)
         made.copy_from(self)
         return made
 

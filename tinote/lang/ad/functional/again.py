@@ -83,7 +83,7 @@ class Again:
             keep_gradients_apart(recorder)
             shadows_are_values(recorder, [*self._shadows], next(iter(self._shadows.values())))
         for event in outermost(self._events):
-            if not initialises and event in self._first_values:
+            if not initialises and event in self.first_writes:
                 continue
             if isinstance(event, RecordedLaunch):
                 self._launch(event, recorder, known)
@@ -106,7 +106,7 @@ class Again:
         return known
 
     @cached_property
-    def _first_values(self) -> dict[Write, None]:
+    def first_writes(self) -> dict[Write, None]:
         """The writes by Python that initialise differentiated fields: no event before them used the fields."""
         found: dict[Write, None] = {}
         used: set[Buffer] = set()
@@ -120,7 +120,7 @@ class Again:
 
     def initialise(self, recorder: Recorder) -> None:
         """Repeat Python's writes of initial values of fields."""
-        for event in self._first_values:
+        for event in self.first_writes:
             self._write(event, recorder, {})
 
     def results(self, recorded: Sequence[Any], known: Mapping[int, Traced]) -> list[Any]:

@@ -162,7 +162,7 @@ def _pointed(block: PushedMode, inner: Inner) -> Bound:
 def _parts_taken(block: PushedMode, result: Any) -> tuple[Any, Any]:
     """The result of a block of pushforwards and its tangent, as parts of the outer recording."""
     if isinstance(result, Field):
-        return _taken(result), _taken(block.tangent_field(result))
+        return contents_of(result), contents_of(block.tangent_field(result))
     return block.parts(result)
 
 
@@ -182,7 +182,7 @@ def _array_given(direction: Any, shape: tuple[int, ...]) -> Any:
     return seed_array(stored(direction), shape, "", "the input")
 
 
-def _taken(field: Field | None) -> Any:
+def contents_of(field: Field | None) -> Any:
     """The contents of a field, as a number or an array of the recording."""
     if field is None:
         return 0.0

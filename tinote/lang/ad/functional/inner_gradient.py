@@ -73,7 +73,7 @@ from tinote.lang.ad.functional.symmetry import (
     tangents_of_gradients,
 )
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, NumberOf, Write
+from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
@@ -425,7 +425,7 @@ class _InnerGradient:
         if not isinstance(one, Field):
             return Part(constants((one,))[0], one.tangent if type(one) is Traced else 0.0)
         found = self._held(one)
-        if self.inner.gives_number and isinstance(found.value, np.ndarray):
+        if self.inner.gives_number and isinstance(found.value, np.ndarray) and found.value.size == 1:
             found.value = found.value.reshape(())
             found.tangent = None if found.tangent is None else found.tangent.reshape(())
         return found
@@ -554,8 +554,12 @@ class _InnerGradient:
             for number in journal.trace.taken_in:
                 if (found := sweep.adjoints.pop(number, None)) is not None:
                     outer.add(number, found)
-            for start, product in zip(self._starts, products, strict=True):
-                start.add_adjoint(outer, product)
+            self._add_products(outer, products)
+
+    def _add_products(self, outer: CustomSweep, products: Sequence[Part]) -> None:
+        """The tangents of results are adjoints of the seeds."""
+        for start, product in zip(self._starts, products, strict=True):
+            start.add_adjoint(outer, product)
 
     def _pointed(
         self, journal: Journal, top: PushedMode, directions: list[Part]
@@ -716,16 +720,15 @@ class AlongDuals(_InnerGradient):
         for gradient in touched:
             assert gradient.tangent is not None
             hold(gradient, held_now(gradient.tangent))
-        for event in reversed(journal.events):
-            if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
-                store(event.target.adjoint, event.position, 0.0)
+        for event in self._program.first_writes:  # what was there before has no part in the results
+            assert event.target.adjoint is not None
+            store(event.target.adjoint, event.position, 0.0)
         for one, part in zip(inputs, self._given, strict=True):
             if not isinstance(one, Field):
                 outer.add(int(part.numbers), Dual(second.adjoint(one).tangent))
         for number in journal.trace.taken_in:
             outer.add(number, Dual(second.adjoints.pop(number, _ZERO).tangent))
-        for start, product in zip(self._starts, products, strict=True):
-            start.add_adjoint(outer, Part(product))
+        self._add_products(outer, [Part(product) for product in products])
 
     # ---- where functions have gradients of their own
 

@@ -25,7 +25,7 @@ are stored elsewhere (`Journal.duals_apart`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
@@ -33,10 +33,15 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again, keep_gradients_apart, leave_value, shadows_are_values
+from tinote.lang.ad.functional.again import (
+    Again,
+    keep_gradients_apart,
+    leave_value,
+    shadows_are_values,
+)
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inner import Inner, duals_apart
-from tinote.lang.ad.functional.inner_derivative import inside, refuse_capture
+from tinote.lang.ad.functional.inner_derivative import contents_of, inside, refuse_capture
 from tinote.lang.ad.functional.inner_gradient import AlongDuals, Part
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values
@@ -46,9 +51,9 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.ad.memory.values import held_now
+from tinote.lang.ad.memory.values import accumulate, as_array, held_now
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Traced
+from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.session.owners import claim
 from tinote.lang.session.state import independent_recordings, memory_of, recorder, session
 from tinote.runtime.memory import MemoryCopies
@@ -138,15 +143,31 @@ class _RecordedTape(TapeInside):
 
 
 class _InnerTape(Inner):
-    """The derivative of a tape's recorded events, which take these numbers from outside."""
+    """The derivative of a tape's recorded events, which take these numbers from outside. `before`: the gradients of
+    fields from before, where the tape adds to them.
+    """
 
-    def __init__(self, task: DifferentiatedFunction, numbers: tuple[Traced, ...], span: Span) -> None:
+    def __init__(
+        self,
+        task: DifferentiatedFunction,
+        numbers: tuple[Traced, ...],
+        span: Span,
+        before: Mapping[Field, Any] | None = None,
+    ) -> None:
         super().__init__(task, numbers, {})
         self.span = task.span = span
+        self._before = before or {}
 
     @property
     def name(self) -> str:
         return "the tape"
+
+    @property
+    def seeds(self) -> list[tuple[Any, tuple[int, ...]]]:
+        return [*super().seeds, *[(given, shape_of(field)) for field, given in self._before.items()]]
+
+    def results(self, returned: Any, trace: Trace) -> list[Any]:
+        return [*super().results(returned, trace), *self._before]
 
 
 class _TapeGradient(AlongDuals):
@@ -164,13 +185,15 @@ class _TapeGradient(AlongDuals):
         self._tape = tape
         self._effects = effects
         self._taken = dict(tape.trace.taken_in)
-        self._results = [loss]
-        self._starts = [Part(np.ones(shape_of(loss)))]
         self._touched = tape.changed_gradients() | {loss.grad.buffer}
         #: the fields of the gradients that are results, and these, if functions have gradients of their own
         self._fields = sorted([f for f in _with_gradients() if f.grad.buffer in self._touched], key=lambda f: f.name)
+        #: the sweep starts with what gradients hold
+        self._added = [field for field in self._fields if field.grad.buffer in before and field is not loss]
+        self._results = [loss, *self._added]
+        self._starts = [Part(np.ones(shape_of(loss))), *[Part(before[field.grad.buffer]) for field in self._added]]
         has_custom = bool(custom_calls(tape.events))
-        self._found = {f: numbers(f.grad.buffer) - before.get(f.grad.buffer, 0.0) for f in self._fields if has_custom}
+        self._found = {f: numbers(f.grad.buffer).copy() for f in self._fields if has_custom}
 
     def add(self, launches: int, *, clears: bool) -> None:
         """Add the record. `launches`: how many random ones there were before the sweep."""
@@ -184,6 +207,7 @@ class _TapeGradient(AlongDuals):
                 loaded=effects.loaded,
                 written=effects.written,
                 fully_overwritten=(effects.filled & effects.written) | (every if clears else set()),
+                reads_active=None if clears else lambda _: {field.grad.buffer for field in self._added},
                 gradient_tasks=tuple([task for event in self._tape.records for task in event.gradient_tasks]),
                 release=self._release,
                 sources=frozenset(self._taken),
@@ -196,7 +220,7 @@ class _TapeGradient(AlongDuals):
     def _release(self) -> None:
         self._effects.start = MemoryCopies()
         self._program.close()
-        self._fields, self._found = [], {}
+        self._fields, self._added, self._results, self._found = [], [], [], {}
 
     def _start_from(self, journal: Journal) -> None:
         """What Python writes at first are the values that gradients are by."""
@@ -208,7 +232,15 @@ class _TapeGradient(AlongDuals):
         self._given = [Part(None, field=field) for field in self._inputs]
         self._gradients = [Part(self._found.get(field)) for field in self._inputs]
         found = [Part(held_now(adjoint)) for adjoint in adjoints.values() if adjoint is not None]
-        return [Part(np.zeros(shape_of(loss)))], found
+        for adjoint in adjoints.values() if self._added else ():
+            if adjoint is not None:
+                memory_of(adjoint).clear()
+        return [Part(np.zeros(shape_of(one))) for one in self._results], found
+
+    def _add_products(self, outer: CustomSweep, products: Sequence[Part]) -> None:
+        for field, product in zip(self._added, products[1:], strict=True):
+            if (adjoint := outer.temporaries.made(field.grad.buffer)) is not None:
+                accumulate(adjoint, as_array(product.value))
 
     def _once_more_along_duals(self) -> AbstractContextManager[Journal]:
         return self._once_more(duals_apart(None))
@@ -223,13 +255,6 @@ class _TapeAsFunction(TapeInside):
 
     def __init__(self, tape: Journal, outer: Journal | PushedMode, loss: Field, span: Span, *, clears: bool) -> None:
         refuse_capture("the tape inside of two other derivatives")
-        if not clears:
-            raise DifferentiationError(
-                "a tape inside of two other derivatives sets gradients to zero at its start",
-                span,
-                hint="leave clear_gradients=False out",
-                notes=outer.opened_notes(),
-            )
         super().__init__(tape, outer, loss, span, clears=clears)
 
     def leave(self, sweep: Callable[[], None]) -> None:
@@ -246,7 +271,7 @@ class _TapeAsFunction(TapeInside):
         for field in known:
             if field is self._loss:
                 leave_value(outer, field.grad.buffer, 1.0)
-            elif field not in fields and field.grad.buffer in have_values:
+            elif self._clears and field not in fields and field.grad.buffer in have_values:
                 leave_value(outer, field.grad.buffer, 0.0)
 
     def _gradients(self, fields: list[Field]) -> list[Any]:
@@ -260,6 +285,7 @@ class _TapeAsFunction(TapeInside):
         self._effects.start.put_back()
         tape.take_gradients_back()
         again.initialise(outer)
+        before = {} if self._clears else {field: contents_of(field.grad) for field in fields}
 
         def function(*now: Traced) -> None:
             present = recorder.get()
@@ -268,8 +294,9 @@ class _TapeAsFunction(TapeInside):
             again.run(present, given=given, initialises=False)
 
         task = DifferentiatedFunction("Tape", function, fields, self._loss)
+        inner = _InnerTape(task, numbers, self._span, before)
         launches, session.launches = session.launches, self._launches
         try:
-            return inside(outer, _InnerTape(task, numbers, self._span))[1]
+            return inside(outer, inner)[1]
         finally:
             session.launches = launches
