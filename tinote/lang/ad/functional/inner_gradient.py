@@ -90,11 +90,12 @@ from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import Recorder, memory_of, note_python_write, recorder, recording_as, session
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.runtime.seam import unwinding
+from tinote.source import Span
 
 _ZERO = Dual(0.0)
 
 
-class Part:
+class GradientPart:
     """A part of a result, an input or a seed in the recording at the outside, with its tangent: a number (`numbers` is
     its own, 0 for a constant), several of such (an array), or what is in a field. `given`: what the program has for it.
     """
@@ -118,18 +119,18 @@ class Part:
         """Whether it has a derivative of its own."""
         return self.field is not None or bool(np.any(self.numbers))
 
-    def adjoint(self, sweep: CustomSweep, *, carries: bool) -> Part:
+    def adjoint(self, sweep: CustomSweep, *, carries: bool) -> GradientPart:
         """Its adjoint, which becomes zero. `carries`: with the tangent of that."""
         if self.field is None:
             found = sweep.adjoints.pop(self.numbers, _ZERO)
-            return Part(found.value, found.tangent)
+            return GradientPart(found.value, found.tangent)
         gradient = self.field.grad
-        found = Part(held_now(gradient.buffer), held_now(gradient.dual.buffer) if carries else None)
+        found = GradientPart(held_now(gradient.buffer), held_now(gradient.dual.buffer) if carries else None)
         for one in (gradient, gradient.dual) if carries else (gradient,):
             memory_of(one.buffer).clear()
         return found
 
-    def add_adjoint(self, sweep: CustomSweep, adjoint: Part) -> None:
+    def add_adjoint(self, sweep: CustomSweep, adjoint: GradientPart) -> None:
         """Accumulate its adjoint."""
         if self.field is not None:
             _accumulate(self.field.grad, adjoint)
@@ -140,14 +141,14 @@ class Part:
                 sweep.add(number, Dual(value, tangent))
 
 
-def _accumulate(shadow: Field, amount: Part) -> None:
+def _accumulate(shadow: Field, amount: GradientPart) -> None:
     """Add to what a gradient holds, and its dual."""
     accumulate(shadow.buffer, as_array(amount.value))
     if amount.tangent is not None:
         accumulate(shadow.dual.buffer, as_array(amount.tangent))
 
 
-def _start(sweep: Sweep, result: Any, adjoint: Part) -> None:
+def _start(sweep: Sweep, result: Any, adjoint: GradientPart) -> None:
     """Add to the adjoint of a part of the result."""
     if isinstance(result, Field):
         _accumulate(result.grad, adjoint)
@@ -189,25 +190,25 @@ class _InnerGradient:
         if self.recording is not None:  # which differentiates it
             self._effects = Effects(keeps=True, keeps_duals=not self.has_duals)
 
-    def _number(self, one: Any) -> Part:
+    def _number(self, one: Any) -> GradientPart:
         """A number of the recording at the outside, or a constant."""
         if type(one) is not Traced:
-            return Part(one, given=one)
+            return GradientPart(one, given=one)
         number = one.number if self.base.trace.is_active(one) else 0
-        return Part(constants((one,))[0], one.tangent, number, given=one)
+        return GradientPart(constants((one,))[0], one.tangent, number, given=one)
 
-    def _several(self, items: Sequence[Any], shape: tuple[int, ...]) -> Part:
+    def _several(self, items: Sequence[Any], shape: tuple[int, ...]) -> GradientPart:
         """The same for an array of numbers."""
         parts = [self._number(one) for one in items]
         duals = [part.dual for part in parts]
         value = arranged([one.value for one in duals], shape)
         tangent = arranged([one.tangent for one in duals], shape) if self.carries else None
         several = np.array([part.numbers for part in parts], np.int64).reshape(shape)
-        return Part(value, tangent, several, given=objects(items, shape))
+        return GradientPart(value, tangent, several, given=objects(items, shape))
 
-    def _held(self, field: Field, held: Callable[[Field], Any] = number_or_array) -> Part:
+    def _held(self, field: Field, held: Callable[[Field], Any] = number_or_array) -> GradientPart:
         """What is in a field, and its tangents."""
-        return Part(held(field), held(field.dual) if self.carries and field.has_dual else None)
+        return GradientPart(held(field), held(field.dual) if self.carries and field.has_dual else None)
 
     # ---- recording
 
@@ -226,9 +227,9 @@ class _InnerGradient:
             self._add(recording, journal, [part for parts in values for part in parts], gradients, made)
         return found[: len(values)], found[len(values) :]
 
-    def _first(self, journal: Journal) -> tuple[list[list[Part]], list[list[Part]]]:
+    def _first(self, journal: Journal) -> tuple[list[list[GradientPart]], list[list[GradientPart]]]:
         """Run f, and sweep through that. Returns the parts of values and gradients."""
-        task, blocks = self.inner.task, self._blocks(journal)
+        task, blocks = self.inner.task, _blocks_in(journal, self.lifts, self.inner.span)
         seeds = [self._seed(*one) for one in self.inner.seeds]
         #: those of the parts of results, in order
         self._starts = [part for parts in seeds for part in reversed(parts)]
@@ -270,7 +271,12 @@ class _InnerGradient:
         return [values[k : k + count] for k in range(0, len(values), count)], gradients
 
     def _add(
-        self, outer: Journal, journal: Journal, values: list[Part], gradients: list[list[Part]], made: list[Field]
+        self,
+        outer: Journal,
+        journal: Journal,
+        values: list[GradientPart],
+        gradients: list[list[GradientPart]],
+        made: list[Field],
     ) -> None:
         """Add it as a record of the outermost recording."""
         effects = self._effects
@@ -336,7 +342,7 @@ class _InnerGradient:
                     found[int(part.numbers)] = one
         return found
 
-    def _result(self, parts: list[Part], made: list[Field]) -> Any:
+    def _result(self, parts: list[GradientPart], made: list[Field]) -> Any:
         """A result, as a number or an array of the recording around it, from its parts."""
         if not np.shape(parts[0].value):
             found = [self.base.trace.new(dual.value, dual.tangent) for dual in [one.dual for one in parts]]
@@ -374,70 +380,52 @@ class _InnerGradient:
         self._start_from(journal)
         return journal
 
-    def _blocks(self, journal: Journal) -> list[PushedMode]:
-        """The same blocks of pushforwards, in this journal."""
-        found: list[PushedMode] = []
-        below: Recorder = journal
-        for one in self.lifts:
-            below = PushedMode(below, one.depth, one.opened or self.inner.span, one)
-            found.append(below)
-        return found
-
     def _inputs_of(self, bound: Bound, journal: Journal, blocks: Sequence[PushedMode]) -> list[list[Any]]:
         """The parts of the inputs in the journal: numbers, and fields."""
         task = self.inner.task
         found: list[list[Any]] = []
         #: the parts of inputs, in order; what the recording at the outside has for them
         self._inputs: list[Any] = []
-        self._given: list[Part] = []
+        self._given: list[GradientPart] = []
         made: list[Any]
         for k, one in enumerate(bound.inputs):
             if one.number is None:
                 assert one.field is not None
                 fields = fields_of(one.field, blocks)
-                given, made = [Part(None, field=field) for field in fields], [*fields]
+                given, made = [GradientPart(None, field=field) for field in fields], [*fields]
             else:
                 parts = parts_of(self.inner.args[task.argnums[k]], self.lifts)
                 given = [self._number(part) for part in parts]
                 made = [journal.trace.new(part.given, part.dual.tangent) for part in given]
-                self._give(one.number, made, blocks)
+                _give(one.number, made, blocks)
             found.append(made)
             self._inputs += made
             self._given += given
         return found
-
-    @staticmethod
-    def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) -> None:
-        """The number of an input has these parts."""
-        if not blocks:
-            number.number, number.tangent = made[0].number, made[0].tangent
-        else:
-            half, around = len(made) // 2, blocks[:-1]
-            blocks[-1].give(number, number_of(made[:half], around), number_of(made[half:], around))
 
     def _gradients_touched(self, journal: Journal) -> set[Buffer]:
         """The gradients that a sweep touches."""
         fields = [one for one in (*self._inputs, *self._results) if isinstance(one, Field)]
         return journal.changed_gradients() | {one.grad.buffer for one in fields}
 
-    def _value(self, one: Any) -> Part:
+    def _value(self, one: Any) -> GradientPart:
         """A part of a value."""
         if not isinstance(one, Field):
-            return Part(constants((one,))[0], one.tangent if type(one) is Traced else 0.0)
+            return GradientPart(constants((one,))[0], one.tangent if type(one) is Traced else 0.0)
         found = self._held(one)
         if self.inner.gives_number and isinstance(found.value, np.ndarray) and found.value.size == 1:
             found.value = found.value.reshape(())
             found.tangent = None if found.tangent is None else found.tangent.reshape(())
         return found
 
-    def _gradient(self, one: Any, sweep: Sweep) -> Part:
+    def _gradient(self, one: Any, sweep: Sweep) -> GradientPart:
         """The adjoint of a part of an input."""
         if isinstance(one, Field):
             return self._held(one.grad)
         adjoint = sweep.adjoint(one)
-        return Part(adjoint.value, adjoint.tangent)
+        return GradientPart(adjoint.value, adjoint.tangent)
 
-    def _seed(self, given: Any, shape: tuple[int, ...]) -> list[Part]:
+    def _seed(self, given: Any, shape: tuple[int, ...]) -> list[GradientPart]:
         """The parts of a seed."""
 
         def checked(seed: Any) -> Array:
@@ -450,7 +438,7 @@ class _InnerGradient:
                 )
             fields = fields_of(given, self.lifts)
             held = [self._held(field, lambda one: checked(number_or_array(one))) for field in fields]
-            return [Part(one.value, one.tangent, field=field) for one, field in zip(held, fields, strict=True)]
+            return [GradientPart(one.value, one.tangent, field=field) for one, field in zip(held, fields, strict=True)]
         if holds_traced(given):
             items = as_array(given) if type(given) is Traced else np.asarray(given, object)
             several = zip(*[parts_of(one, self.lifts) for one in items.ravel().tolist()], strict=True)
@@ -460,7 +448,7 @@ class _InnerGradient:
             return found
         first = np.ones(shape) if given is None else checked(given)
         plain = [first, *[np.zeros(shape) for _ in range((1 << len(self.lifts)) - 1)]]
-        return [Part(one, given=one) for one in plain]
+        return [GradientPart(one, given=one) for one in plain]
 
     # ---- its own derivative
 
@@ -479,7 +467,7 @@ class _InnerGradient:
             sweep.overwriting(buffer)
         self._pull_along(sweep, values, gradients)
 
-    def _adjoints(self, sweep: CustomSweep) -> tuple[list[Part], list[Part]]:
+    def _adjoints(self, sweep: CustomSweep) -> tuple[list[GradientPart], list[GradientPart]]:
         """Those of the values, and those of the gradients, which become zero."""
         values, gradients = [
             [one.adjoint(sweep, carries=self.carries) for one in parts] for parts in (self._values, self._gradients)
@@ -533,7 +521,7 @@ class _InnerGradient:
         """The values of fields at the start are inputs, even if Python writes others at first."""
         journal.starts_from(living_buffers())
 
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[Part], adjoints: list[Part]) -> None:
+    def _pull_along(self, outer: CustomSweep, value_adjoints: list[GradientPart], adjoints: list[GradientPart]) -> None:
         depth = 1 + max(self._program.deepest, next_depth(self.base) - 1)
         with self._once_more(_tangent_fields_apart(depth, self._effects.written)) as journal:
             top = PushedMode(journal, depth, self.inner.span)
@@ -556,13 +544,13 @@ class _InnerGradient:
                     outer.add(number, found)
             self._add_products(outer, products)
 
-    def _add_products(self, outer: CustomSweep, products: Sequence[Part]) -> None:
+    def _add_products(self, outer: CustomSweep, products: Sequence[GradientPart]) -> None:
         """The tangents of results are adjoints of the seeds."""
         for start, product in zip(self._starts, products, strict=True):
             start.add_adjoint(outer, product)
 
     def _pointed(
-        self, journal: Journal, top: PushedMode, directions: list[Part]
+        self, journal: Journal, top: PushedMode, directions: list[GradientPart]
     ) -> tuple[list[Any], list[Traced | None]]:
         """The inputs, with these tangents in a block; and the values of those that are numbers."""
         inputs: list[Any] = []
@@ -623,6 +611,25 @@ class _Again(Inner):
         return returned
 
 
+def _blocks_in(journal: Journal, lifts: Sequence[PushedMode], span: Span) -> list[PushedMode]:
+    """The same blocks of pushforwards, in this journal."""
+    found: list[PushedMode] = []
+    below: Recorder = journal
+    for one in lifts:
+        below = PushedMode(below, one.depth, one.opened or span, one)
+        found.append(below)
+    return found
+
+
+def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) -> None:
+    """The number of an input has these parts."""
+    if not blocks:
+        number.number, number.tangent = made[0].number, made[0].tangent
+    else:
+        half, around = len(made) // 2, blocks[:-1]
+        blocks[-1].give(number, number_of(made[:half], around), number_of(made[half:], around))
+
+
 def _parts_in(result: Any, blocks: Sequence[PushedMode]) -> list[Any]:
     """The parts of a number or a field in blocks of pushforwards."""
     return fields_of(result, blocks) if isinstance(result, Field) else parts_of(result, blocks)
@@ -657,7 +664,7 @@ class AlongDuals(_InnerGradient):
 
     has_duals = True
 
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[Part], adjoints: list[Part]) -> None:
+    def _pull_along(self, outer: CustomSweep, value_adjoints: list[GradientPart], adjoints: list[GradientPart]) -> None:
         directions = [as_array(one.value) for one in adjoints]
         symmetry: Symmetry | None = None
         with self._once_more_along_duals() as journal:
@@ -694,7 +701,7 @@ class AlongDuals(_InnerGradient):
         journal: Journal,
         inputs: list[Any],
         results: list[Any],
-        value_adjoints: list[Part],
+        value_adjoints: list[GradientPart],
         *,
         is_new: bool,
     ) -> None:
@@ -711,7 +718,7 @@ class AlongDuals(_InnerGradient):
             memory_of(gradient).clear()
         second = journal.sweep()
         for result, start, adjoint in zip(results, self._starts, value_adjoints, strict=True):
-            _start(second, result, Part(start.value, adjoint.value))
+            _start(second, result, GradientPart(start.value, adjoint.value))
         second.run()
         for one, found in zip(inputs, self._gradients, strict=True) if is_new else ():
             now = held_now(one.grad.buffer) if isinstance(one, Field) else second.adjoint(one).value
@@ -728,25 +735,25 @@ class AlongDuals(_InnerGradient):
                 outer.add(int(part.numbers), Dual(second.adjoint(one).tangent))
         for number in journal.trace.taken_in:
             outer.add(number, Dual(second.adjoints.pop(number, _ZERO).tangent))
-        self._add_products(outer, [Part(product) for product in products])
+        self._add_products(outer, [GradientPart(product) for product in products])
 
     # ---- where functions have gradients of their own
 
-    def _fields_besides(self) -> list[Buffer]:
+    def _other_fields(self) -> list[Buffer]:
         """The fields that the gradient depends on, besides the inputs."""
         inputs = {one.buffer for one in self._inputs if isinstance(one, Field)}
         return have_gradients(self._effects.loaded - inputs)
 
     def _look(self, symmetry: Symmetry, journal: Journal, inputs: list[Any], results: list[Any]) -> None:
         """The results of a sweep through the run along the weights, for all that the gradient depends on."""
-        starts = [Part(start.value) for start in self._starts]
+        starts = [GradientPart(start.value) for start in self._starts]
         with self._swept_apart(journal, results, starts) as sweep:
             found = [self._second(one, sweep) for one in inputs]
             found += [sweep.adjoints.get(number, _ZERO).tangent for number in self._taken]
             found += [
                 _tangent_of(one) for one, start in zip(results, self._starts, strict=True) if start.is_differentiated
             ]
-            found += tangents_of_gradients(self._fields_besides())
+            found += tangents_of_gradients(self._other_fields())
         symmetry.found = found
 
     def _require(self, symmetry: Symmetry) -> None:
@@ -756,10 +763,11 @@ class AlongDuals(_InnerGradient):
         ]
         along = {number: symmetry.direction(0.0).item() for number in self._taken}
         starts = [
-            Part(one.value, symmetry.direction(one.value) if one.is_differentiated else None) for one in self._starts
+            GradientPart(one.value, symmetry.direction(one.value) if one.is_differentiated else None)
+            for one in self._starts
         ]
         with self._once_more_along_duals() as journal:
-            for buffer in self._fields_besides():
+            for buffer in self._other_fields():
                 assert buffer.tangent is not None
                 numbers(buffer.tangent)[...] = symmetry.direction(numbers(buffer))
             inputs, results = self._emit_along(journal, directions, along)
@@ -773,7 +781,7 @@ class AlongDuals(_InnerGradient):
         return number_or_array(one.grad.dual) if isinstance(one, Field) else sweep.adjoint(one).tangent
 
     def _swept_apart(
-        self, journal: Journal, results: Sequence[Any], starts: Sequence[Part]
+        self, journal: Journal, results: Sequence[Any], starts: Sequence[GradientPart]
     ) -> AbstractContextManager[Sweep]:
         """A sweep from the results."""
 

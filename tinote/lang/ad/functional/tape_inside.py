@@ -42,7 +42,7 @@ from tinote.lang.ad.functional.again import (
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inner import Inner, duals_apart
 from tinote.lang.ad.functional.inner_derivative import contents_of, inside, refuse_capture
-from tinote.lang.ad.functional.inner_gradient import AlongDuals, Part
+from tinote.lang.ad.functional.inner_gradient import AlongDuals, GradientPart
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values
 from tinote.lang.ad.functional.symmetry import custom_calls
@@ -191,7 +191,10 @@ class _TapeGradient(AlongDuals):
         #: the sweep starts with what gradients hold
         self._added = [field for field in self._fields if field.grad.buffer in before and field is not loss]
         self._results = [loss, *self._added]
-        self._starts = [Part(np.ones(shape_of(loss))), *[Part(before[field.grad.buffer]) for field in self._added]]
+        self._starts = [
+            GradientPart(np.ones(shape_of(loss))),
+            *[GradientPart(before[field.grad.buffer]) for field in self._added],
+        ]
         has_custom = bool(custom_calls(tape.events))
         self._found = {f: numbers(f.grad.buffer).copy() for f in self._fields if has_custom}
 
@@ -225,19 +228,19 @@ class _TapeGradient(AlongDuals):
     def _start_from(self, journal: Journal) -> None:
         """What Python writes at first are the values that gradients are by."""
 
-    def _adjoints(self, sweep: CustomSweep) -> tuple[list[Part], list[Part]]:
+    def _adjoints(self, sweep: CustomSweep) -> tuple[list[GradientPart], list[GradientPart]]:
         loss = self._results[0]
         adjoints = {f: sweep.temporaries.of(f.grad.buffer) for f in self._fields if not (self._clears and f is loss)}
         self._inputs = [field for field, adjoint in adjoints.items() if adjoint is not None]
-        self._given = [Part(None, field=field) for field in self._inputs]
-        self._gradients = [Part(self._found.get(field)) for field in self._inputs]
-        found = [Part(held_now(adjoint)) for adjoint in adjoints.values() if adjoint is not None]
+        self._given = [GradientPart(None, field=field) for field in self._inputs]
+        self._gradients = [GradientPart(self._found.get(field)) for field in self._inputs]
+        found = [GradientPart(held_now(adjoint)) for adjoint in adjoints.values() if adjoint is not None]
         for adjoint in adjoints.values() if self._added else ():
             if adjoint is not None:
                 memory_of(adjoint).clear()
-        return [Part(np.zeros(shape_of(one))) for one in self._results], found
+        return [GradientPart(np.zeros(shape_of(one))) for one in self._results], found
 
-    def _add_products(self, outer: CustomSweep, products: Sequence[Part]) -> None:
+    def _add_products(self, outer: CustomSweep, products: Sequence[GradientPart]) -> None:
         for field, product in zip(self._added, products[1:], strict=True):
             if (adjoint := outer.temporaries.made(field.grad.buffer)) is not None:
                 accumulate(adjoint, as_array(product.value))
