@@ -102,7 +102,6 @@ class Specialisation:
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
         self._temporary = TemporaryBuffers()
-        self._brought_along: dict[Request, list[Buffer]] = {}  # `fields_with_temporaries`
         self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._carried: dict[tuple[Buffer, Request], tuple[list[tuple[Buffer, Span]], Note | None]] = {}
@@ -284,7 +283,6 @@ class Specialisation:
                 self._results.pop(request, None)
                 self._differentiated.pop(request, None)
                 self._temporary.forget(request)
-                self._brought_along.pop(request, None)
             self._duals = duals
         return duals
 
@@ -321,14 +319,8 @@ class Specialisation:
 
     def fields_with_temporaries(self, request: Request) -> list[Buffer]:
         """The fields whose temporary shadows a launch brings along, in the order of its values."""
-        found = self._brought_along.get(request)
-        if found is None:
-            own = {*self.arrays}
-            facts = self.compiled(request).facts
-            pairs = [(clone, self.original(clone)) for clone in (() if facts is None else facts.arrays)]
-            found = [buffer for clone, buffer in pairs if buffer is not clone and buffer not in own]
-            self._brought_along[request] = found
-        return found
+        facts = self.compiled(request).facts
+        return [] if facts is None else self._temporary.fields(request, facts.arrays, self.arrays)
 
     def function(self, request: Request) -> Function:
         """What the front end made, with temporary shadows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tinote.compiler.launch.access_summary import AccessSummary
 from tinote.compiler.requests import Request
@@ -16,10 +16,12 @@ class TemporaryBuffers:
     def __init__(self) -> None:
         self._clones: dict[Request, dict[Buffer, Buffer]] = {}
         self._originals: dict[Buffer, Buffer] = {}  # the other way round
+        self._fields: dict[Request, list[Buffer]] = {}
 
     def forget(self, request: Request) -> None:
         """What stands for the buffers of a request is out of date."""
         self._clones.pop(request, None)
+        self._fields.pop(request, None)
 
     def clones(self, request: Request, accesses: Callable[[], AccessSummary]) -> dict[Buffer, Buffer]:
         """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`). `accesses`:
@@ -49,3 +51,14 @@ class TemporaryBuffers:
     def original(self, buffer: Buffer) -> Buffer:
         """What a buffer of the code is to the kernel itself."""
         return self._originals.get(buffer, buffer)
+
+    def fields(self, request: Request, arrays: Iterable[Buffer], arguments: Iterable[Buffer]) -> list[Buffer]:
+        """The fields whose temporary shadows a launch brings along, in the order of its values: those that stand among
+        the `arrays` of its code and are none of the kernel's `arguments`.
+        """
+        found = self._fields.get(request)
+        if found is None:
+            own, pairs = {*arguments}, [(clone, self.original(clone)) for clone in arrays]
+            found = [buffer for clone, buffer in pairs if buffer is not clone and buffer not in own]
+            self._fields[request] = found
+        return found

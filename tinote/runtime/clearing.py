@@ -25,8 +25,8 @@ def _one() -> int:
 
 
 def clear_memories(memories: Iterable[Memory], threads: Callable[[], int] = _one) -> None:
-    """Set all bytes to zero, large memories on as many threads as `threads` gives. Raises `KeyboardInterrupt` between
-    two memories.
+    """Set all bytes to zero; for large memories, `threads` gives the number of threads. Raises `KeyboardInterrupt`
+    between two memories.
     """
     for memory in memories:
         if memory.nbytes < _SHARED_FROM or memory.is_resident or not memory.is_whole or (num_threads := threads()) == 1:

@@ -329,17 +329,9 @@ class Journal(Recorder):
         if flow is None:
             return native
         if self.tangents and arguments.request.temporaries:
-            native = self._with_temporary_tangents(native, arguments, self.tangents)
+            native = _with_temporary_tangents(native, arguments, self.tangents, self.duals_apart)
         flow.runs = native
         return flow
-
-    def _with_temporary_tangents(self, native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
-        """The code for the pushforward of a launch, or `native` in its place."""
-        duals = TemporaryAdjoints((), tangents, apart=self.duals_apart)
-        if native is None:
-            return LaunchWithTemporaries(duals, arguments, PUSHFORWARD.with_temporaries(arguments.request.temporaries))
-        native.bind = lambda values: duals.values(arguments, values, native.mode)
-        return native
 
     def _observed(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
         """Notify the observers of a launch. Returns the code to launch: `native`, or a replacement by one of them."""
@@ -610,7 +602,7 @@ class Journal(Recorder):
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, outside this recording."""
         touched = arguments_of(instance, values).accesses
-        other = self._other_recording()
+        other = _other_recording(self)
         if other is not None:
             for buffer in (*touched.loaded, *touched.written):
                 is_written = self._is_written(buffer)
@@ -620,18 +612,13 @@ class Journal(Recorder):
             self._overwritten_outside(buffer, None)
 
     def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        other = self._other_recording()
+        other = _other_recording(self)
         if other is not None and self._is_written(buffer) is not None:
             raise both_use(other, f"'{buffer.name}'", self.opened or NOWHERE)
         self._overwritten_outside(buffer, region)
 
     def replaying_outside(self, memories: Iterable[Memory]) -> bool:
         return False
-
-    def _other_recording(self) -> Recorder | None:
-        """The recording of another thread or task, in which something happens now."""
-        found = present_recorder()
-        return None if found is None or self.owner is None or self.owner.runs_within(present_owner()) else found
 
     def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
         if self._is_written(buffer) is not None:
@@ -1049,3 +1036,20 @@ def _refuse_custom(custom: Custom, outer: Journal) -> NoReturn:
         hint="differentiate the gradient that ti.ad.grad gives by differences",
         notes=outer.opened_notes(),
     )
+
+
+def _other_recording(journal: Journal) -> Recorder | None:
+    """The recording of another thread or task, in which something happens now."""
+    found = present_recorder()
+    return None if found is None or journal.owner is None or journal.owner.runs_within(present_owner()) else found
+
+
+def _with_temporary_tangents(
+    native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer], apart: Mapping[Buffer, Buffer]
+) -> Any:
+    """The code for the pushforward of a launch, or `native` in its place. `apart`: as of `TemporaryAdjoints`."""
+    duals = TemporaryAdjoints((), tangents, apart=apart)
+    if native is None:
+        return LaunchWithTemporaries(duals, arguments, PUSHFORWARD.with_temporaries(arguments.request.temporaries))
+    native.bind = lambda values: duals.values(arguments, values, native.mode)
+    return native
