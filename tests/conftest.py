@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 from zlib import crc32
 
 import pytest
@@ -28,6 +28,9 @@ os.environ.setdefault("GALLIVM_PERF", "nopt")
 
 # The same of XLA, which compiles what programs are compared with in JAX.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1")
+
+# The validator of notebooks would make parsers of web addresses, which takes a second and which no notebook has.
+sys.modules.setdefault("rfc3987_syntax", cast("Any", None))
 
 # IPython's history is a database of the developer's, to which two processes cannot write at once. An open shell writes
 # to it last of all, but before what was registered earlier.
@@ -49,8 +52,7 @@ settings.load_profile("tinote")
 collect_ignore = [] if sys.platform == "linux" else ["survival", "test_fresh.py", "test_windows.py"]
 
 MOST_WORKERS = 4
-"""Each has a browser, a JupyterLab and threads of its own; with more of them, a run takes as long as its longest file.
-"""
+"""Each has threads of its own; with more of them, a run takes as long as its longest file."""
 
 
 USUAL = 130
@@ -115,9 +117,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: as many workers as there are cores, up to `MOST_WORKERS`."""
+    """`-n auto`: three workers for two cores, up to `MOST_WORKERS`. A third of the time they wait, for browsers and for
+    other processes.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST_WORKERS)
+    return min(cores + cores // 2, MOST_WORKERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist=loadfile`, where half of the workers begin with the browser tests, which wait the most, and the others
+    with what keeps a core busy: all browsers at once would wait together, and each worker needs a JupyterLab for them.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    by_file: Any = importlib.import_module("xdist.scheduler").LoadFileScheduling
+
+    class BrowsersInHalfOfThem(by_file):
+        def _assign_work_unit(self, node: Any) -> None:
+            browses = self.nodes.index(node) < (len(self.nodes) + 1) // 2
+            liked = (file for file in self.workqueue if file.startswith("tests/browser/") == browses)
+            self.workqueue.move_to_end(next(liked, next(iter(self.workqueue))), last=False)
+            super()._assign_work_unit(node)
+
+    return BrowsersInHalfOfThem(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers begin with the files that are in no folder: the longest ones are among them, which would run alone at the
+    end.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

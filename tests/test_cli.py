@@ -410,6 +410,15 @@ def test_what_is_missing_is_reported_before_notebook_libraries_are_loaded() -> N
         assert done.stdout == "2 False\n" and "there is no file" in done.stderr
 
 
+def test_parsers_of_addresses_are_not_made_for_notebooks() -> None:
+    """Which would take longer than all the rest; a library that is there can be imported afterwards."""
+    program = "import sys; from tinote import cli; cli._loaded('page'); print('nbformat' in sys.modules, {})"
+    program = program.format("[name for name in ('rfc3987_syntax', 'lark') if name in sys.modules]")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=True)
+    assert done.stdout == "True []\n"
+
+
 def test_lab_opens_copies_of_the_tutorials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

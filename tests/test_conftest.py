@@ -67,3 +67,23 @@ def test_a_skip_of_any_kind_fails_in_ci_alone(tmp_path: Path) -> None:
     assert "2 failed, 2 errors" in strict.stdout
     assert strict.stdout.count("nothing may be skipped in CI: ") >= 4
     assert strict.stdout.count("no device") >= 4
+
+
+def test_half_of_the_workers_begin_with_browsers_and_the_others_with_the_longest_files(tmp_path: Path) -> None:
+    """Which is those in no folder."""
+    text = "import os, pathlib, time\ndef test_it():\n    folder = pathlib.Path({folder!r})\n" + (
+        "    (folder / f'{{time.monotonic_ns()}} {{os.environ[\"PYTEST_XDIST_WORKER\"]}} {place}').touch()\n"
+    )
+    (ran := tmp_path / "ran").mkdir()
+    for place in ("tests", "tests/autodiff", "tests/browser"):
+        (tmp_path / place).mkdir(exist_ok=True)
+        for number in range(4):
+            name = place.replace("/", "_")
+            file = tmp_path / place / f"test_{name}_{number}.py"
+            file.write_text(text.format(folder=str(ran), place=name), encoding="utf-8")
+    done = run_pytest(tmp_path, "-p", "xdist", "-n", "3", "--dist=loadfile", "--no-loadscope-reorder")
+    assert done.returncode == 0 and "12 passed" in done.stdout, done.stdout
+    first: dict[str, str] = {}
+    for _, worker, place in sorted(file.name.split() for file in ran.iterdir()):
+        first.setdefault(worker, place)
+    assert first == {"gw0": "tests_browser", "gw1": "tests_browser", "gw2": "tests"}

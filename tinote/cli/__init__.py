@@ -9,13 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from tinote import __version__
 from tinote.cli.status import INTERRUPTED, UNUSABLE, Unusable, existing_file, existing_target
 from tinote.lazy import lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tinote.cli import bench, cache, doctor, explore, lab, page, run
 else:
     bench = lazy("tinote.cli.bench")
@@ -53,13 +55,30 @@ def main(arguments: list[str] | None = None) -> int:
             existing_file(options.notebook, folders=True)
         elif options.command == "explore":
             existing_target(options.target)
-        return _COMMANDS[options.command].main(options)
+        return _loaded(options.command)(options)
     except Unusable as error:
         print(f"tinote {options.command}: {error}", file=sys.stderr)
         return UNUSABLE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _loaded(command: str) -> Callable[[argparse.Namespace], int]:
+    """What runs a command, with its libraries loaded.
+
+    The validator of notebooks makes parsers of web addresses, where it finds a library for that. It takes a second,
+    longer than all the rest, and no notebook is asked for an address: meanwhile there is no such library.
+    """
+    addresses = "rfc3987_syntax"
+    hidden = addresses not in sys.modules
+    if hidden:
+        sys.modules[addresses] = cast("Any", None)
+    try:
+        return _COMMANDS[command].main
+    finally:
+        if hidden:
+            del sys.modules[addresses]
 
 
 def _parser() -> argparse.ArgumentParser:
