@@ -87,8 +87,15 @@ class Own:
                 found += ti.sin(v[i] * shared[i]) * (i + 1)
             return found
 
+        @ti.kernel
+        def squares(v: Array1) -> ti.f64:
+            found = 0.0
+            for i in range(v.shape[0]):
+                found += v[i] ** 2
+            return found
+
         self.begin, self.step, self.scaled, self.measure = begin, step, scaled, measure
-        self.residuals, self.energy = residuals, energy
+        self.residuals, self.energy, self.squares = residuals, energy, squares
         self.solve = ti.ad.implicit(residuals, y, residual)
         self.captured = ti.capture(self.differentiated)
 
@@ -201,15 +208,7 @@ def by_implicit(own: Own) -> Any:
 
 def by_nested(own: Own) -> Any:
     slope = ti.ad.grad(own.energy)
-
-    @ti.kernel
-    def squares(v: Array1) -> ti.f64:
-        found = 0.0
-        for i in range(v.shape[0]):
-            found += v[i] ** 2
-        return found
-
-    return ti.ad.grad(lambda v: squares(slope(v)))(own.start)
+    return ti.ad.grad(lambda v: own.squares(slope(v)))(own.start)
 
 
 def by_kernel_gradient(own: Own) -> Any:
