@@ -70,7 +70,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--pictures",
         metavar="FOLDER",
-        help="where the browser tests put the pictures that they take (default: pytest's own folder of this run)",
+        help="where the browser tests put pictures of all that they show (default: only of what cannot be read, in"
+        " pytest's own folder of this run)",
     )
     group.addoption(
         "--save-cycles",

@@ -112,11 +112,11 @@ def notebook(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Callable[..
 
 @pytest.fixture(scope="package")
 def pictures(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pictures:
-    """Takes pictures, into the folder that `--pictures` names."""
+    """Takes pictures, into the folder that `--pictures` names; without the option only of what cannot be read."""
     chosen = request.config.getoption("--pictures")
     folder = Path(chosen) if chosen else tmp_path_factory.mktemp("pictures")
     folder.mkdir(parents=True, exist_ok=True)
-    return Pictures(folder)
+    return Pictures(folder, wanted=chosen is not None)
 
 
 @pytest.fixture

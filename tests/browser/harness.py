@@ -18,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import nbformat
 import numpy as np
 from PIL import Image
 
-from tests.browser.waiting import WAIT_SECONDS, poll, still_box
+from tests.browser.waiting import POLL_SECONDS, WAIT_SECONDS, poll, still_box
 from tinote.cli.lab import EXTENSIONS
 
 REPOSITORY = Path(__file__).parents[2]
@@ -82,6 +83,9 @@ SETTINGS = {
 
 # A launcher opens whenever the last notebook was closed, at a time of its own, and may come to lie over the next one.
 PAGE_CONFIG = {"disabledExtensions": {"@jupyterlab/launcher-extension": True}}
+
+SERVE = "import sys; sys.modules['rfc3987_syntax'] = None; from jupyterlab.labapp import main; sys.exit(main())"
+"""`python -m jupyterlab`, but for parsers of web addresses: see `tests/conftest.py`."""
 
 START_SECONDS = 240.0
 """As patient as `WAIT_SECONDS`, for what has to be loaded first."""
@@ -197,7 +201,7 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
     log = root / "lab.log"
     with log.open("w") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=output, stderr=output
+            [sys.executable, "-c", SERVE, *options], env=environment, stdout=output, stderr=output
         )
     try:
         end = time.monotonic() + START_SECONDS
@@ -285,7 +289,7 @@ class Page:
         end = time.monotonic() + seconds
         while (answer := self.python(f"print(bool({condition}))")) != "True":
             assert answer == "False" and time.monotonic() < end, f"{condition}: {answer}"
-            self.page.wait_for_timeout(20)
+            self.page.wait_for_timeout(1000 * POLL_SECONDS)
 
     def eventually(self, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
         """Look at the page until `condition()` holds."""
@@ -412,7 +416,8 @@ def new_page(chromium: Any, **options: Any) -> Any:
 
 
 def patient(page: Any) -> Any:
-    """The page, which waits as long as a busy machine may take."""
+    """The page, which waits as long as a busy machine may take, and is not painted for that."""
+    page.wait_for_function = partial(page.wait_for_function, polling=1000 * POLL_SECONDS)
     page.set_default_timeout(WAIT_SECONDS * 1000)
     page.set_default_navigation_timeout(START_SECONDS * 1000)
     return page

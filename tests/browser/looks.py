@@ -137,12 +137,13 @@ def unreadable(page: Any, least: int = 8) -> list[tuple[str, str]]:
 
 
 class Pictures:
-    """Takes pictures in every look, into `folder` as `<name>_<width>_<theme>_<number>.png`; what they show must be
-    readable.
+    """Looks at pages in every look: what they show must be readable. Takes pictures of what is not, and if they are
+    wanted of all the rest, into `folder` as `<name>_<width>_<theme>_<number>.png`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wanted: bool) -> None:
         self.folder = folder
+        self.wanted = wanted
 
     def of_notebook(
         self, opened: Page, name: str, height: int, check: Callable[[], None] = lambda: None, least: int = 8
@@ -172,9 +173,12 @@ class Pictures:
                 self._take(page, f"{name}_{width}_{theme}", "body")
 
     def _take(self, page: Any, name: str, parts: str, least: int = 8) -> None:
+        readable = False
         try:
             poll(lambda: unreadable(page, least), [], SETTLE_SECONDS)
+            readable = True
         finally:
-            shot = Image.open(io.BytesIO(page.screenshot()))
-            for number, box in enumerate(page.evaluate(SHOWN, parts)):
-                shot.crop(box).save(self.folder / f"{name}_{number}.png")
+            if self.wanted or not readable:
+                shot = Image.open(io.BytesIO(page.screenshot()))
+                for number, box in enumerate(page.evaluate(SHOWN, parts)):
+                    shot.crop(box).save(self.folder / f"{name}_{number}.png")

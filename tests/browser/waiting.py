@@ -21,6 +21,11 @@ WAIT_SECONDS = 120.0
 machine that is slow and busy.
 """
 
+POLL_SECONDS = 0.05
+"""How often a page or a kernel is asked whether it is so far. To ask more often keeps them from getting there: in every
+frame, as playwright would, a page is painted 60 times a second for it, on a CPU.
+"""
+
 if expect is not None:
     expect.set_options(timeout=WAIT_SECONDS * 1000)
 
@@ -40,7 +45,7 @@ def poll(read: Callable[[], T], wanted: Any, seconds: float = WAIT_SECONDS) -> T
             return found
         if time.monotonic() > end:
             raise AssertionError(f"after {seconds:.0f} s it is still {found!r}" + _instead_of(wanted))
-        time.sleep(0.02)
+        time.sleep(POLL_SECONDS)
 
 
 def _instead_of(wanted: Any) -> str:
