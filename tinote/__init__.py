@@ -79,6 +79,14 @@ warn_of_namesakes()
 for _module in (algorithms, exception, misc, ops, profiler, types, util):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
+# Modules of the dialect whose names are all in one of these here, and modules that are left out.
+for _name in ("annotations", "compound_types", "enums", "ndarray_type", "utils"):
+    sys.modules[f"{__name__}.types.{_name}"] = types
+    setattr(types, _name, types)
+types.Layout = Layout  # type: ignore[attr-defined]
+for _owner, _name in (("ti", "aot"), ("ti.lang", "mesh"), ("ti.lang", "simt"), ("ti.types", "quant")):
+    sys.modules[f"{_owner.replace('ti', __name__, 1)}.{_name}"] = missing.left_out(_name, _owner)  # type: ignore[assignment]
+
 __all__ = [
     "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
@@ -143,10 +151,9 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
-    left_out = missing.module_left_out(name)
+    left_out = missing.left_out(name, "ti")
     if left_out is not None:
         return left_out
-    missing.refuse(name)
     raise no_attribute("module 'tinote'", name, __dir__(), "" if name.startswith("_") else _what_to_do(name))
 
 

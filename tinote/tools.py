@@ -2,10 +2,9 @@
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tinote.errors import no_attribute
-from tinote.lang.session.missing import refuse
+from tinote.lang.session.missing import refusing
 from tinote.viz.draw import ply as np2ply
 from tinote.viz.draw import tools as image
 from tinote.viz.draw import video
@@ -21,10 +20,6 @@ for _name, _module in (("image", image), ("np2ply", np2ply), ("video", video)):
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> Any:
-        refuse(name, "ti.tools")
-        raise no_attribute("module 'tinote.tools'", name, __all__)
-
+    __getattr__ = refusing(__name__)
 
 __dir__ = partial(sorted, __all__)

@@ -397,3 +397,90 @@ def test_loops_over_levels() -> None:
 
     with pytest.raises(ti.TaichiCompilationError, match="cannot loop over this level, whose cells are divided further"):
         coarse()
+
+
+def test_numpy_types_annotate_numbers() -> None:
+    @ti.kernel
+    def total(a: np.float32, b: np.int64, c: np.uint8, d: np.float64, e: np.bool_) -> np.float64:
+        return a + b + c + d + ti.cast(e, ti.i32)
+
+    assert total(0.5, 2**20, 255, 0.1, True) == 0.5 + 2**20 + 255 + 0.1 + 1
+    with pytest.raises(ti.errors.KernelArgumentError, match="'c'"):
+        total(0.1, 1, 256, 0.1, True)
+
+    @ti.func
+    def whole(a: np.int32) -> np.float32:
+        return a / 4
+
+    @ti.kernel
+    def run() -> ti.f64:
+        return whole(6) * 0.1
+
+    assert run() == pytest.approx(0.15) and whole(6) == 1.5
+
+    with pytest.raises(ti.errors.KernelTypeError, match=r"`np.complex64`, which is not a type"):
+
+        @ti.kernel
+        def wrong(a: np.complex64):
+            pass
+
+        wrong(1)
+
+
+def test_python_takes_other_shapes_than_annotated_as_kernels_do() -> None:
+    @ti.func
+    def double(a: float) -> float:
+        return a * 2
+
+    found = []
+    with pytest.warns(UserWarning) as caught:
+        found.append(double(ti.Vector([1.0, 2.0])))
+
+    @ti.kernel
+    def run() -> ti.math.vec2:
+        return double(ti.Vector([1.0, 2.0]))
+
+    assert [str(one.message).partition(" is")[0] for one in caught] == ["parameter `a` of `double`", "`double`"]
+    assert all(one.filename == __file__ for one in caught)
+    with pytest.warns(UserWarning):
+        assert (found[0] == run()).all()
+    with pytest.raises(ti.errors.KernelTypeError, match="parameter `a` of `double` is a number"):
+        double("text")
+
+
+def test_the_truth_of_a_field() -> None:
+    x, number = ti.field(ti.f64, 3), ti.field(ti.i32, ())
+    v = ti.Vector.field(2, ti.f64, ())
+    for field in (x, v, x.grad if x.has_grad else x):
+        with pytest.raises(ti.errors.KernelTypeError, match=r"the truth of the field .* is not defined") as caught:
+            bool(field)
+        assert caught.value.hint
+    assert not number
+    number[None] = 2
+    assert number
+
+
+def test_vectors_and_matrices_print_in_python_as_in_kernels(capfd: Any) -> None:
+    v, m = ti.Vector([1.5, -2.0]), ti.Matrix([[1, 2], [3, 4]])
+
+    @ti.kernel
+    def run():
+        print(v, m)
+        print(f"{v:.2f} {m:3d}")
+
+    run()
+    ti.sync()
+    print(v, m)
+    print(f"{v:.2f} {m:3d}")
+    printed = capfd.readouterr().out.splitlines()
+    assert printed[:2] == printed[2:] == ["[1.5, -2.0] [[1, 2], [3, 4]]", "[1.50, -2.00] [[  1,   2], [  3,   4]]"]
+    assert repr(v) == "Vector([1.5, -2.0])"
+
+
+@pytest.mark.parametrize("t", ["float", "float32", "f32", np.float32, ti.f32])
+def test_types_of_ply_channels(t: Any, tmp_path: Any) -> None:
+    writer = ti.tools.PLYWriter(num_vertices=2)
+    writer.add_vertex_channel("heat", t, np.array([1.0, 2.0]))
+    writer.export(str(tmp_path / "points.ply"))
+    written = (tmp_path / "points.ply").read_bytes()
+    assert b"property float heat\n" in written and written.endswith(np.array([1.0, 2.0], "<f4").tobytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -41,6 +42,12 @@ PATHS: dict[str, tuple[str, str]] = {
     "tinote.math": ("", "vec2 vec3 mat3 clamp mix pi"),
     "tinote.profiler": ("", "print_kernel_profiler_info"),
     "tinote.tools": ("PLYWriter VideoManager imread imresize imshow imwrite", ""),
+    "tinote.types.annotations": ("template", "sparse_matrix_builder"),
+    "tinote.types.compound_types": ("", "matrix struct vector"),
+    "tinote.types.enums": ("Layout", ""),
+    "tinote.types.ndarray_type": ("", "ndarray"),
+    "tinote.types.primitive_types": ("f32 i32 u1", ""),
+    "tinote.types.utils": ("", "is_integral is_real is_signed"),
     "tinote.types": ("f32 i32 template u1", "matrix ndarray struct vector"),
     "tinote.ui": ("", "Window"),
 }
@@ -79,9 +86,53 @@ def test_a_path_is_there_without_an_import_of_its_own() -> None:
     ],
 )
 def test_what_is_left_out_is_said_with_what_to_use(path: str, name: str, what: str) -> None:
+    found = getattr(importlib.import_module(path), name)
     with pytest.raises(ti.errors.NotAvailableError) as caught:
-        getattr(importlib.import_module(path), name)
+        found()
     assert what in str(caught.value) and caught.value.hint
+
+
+@pytest.mark.parametrize("path", ["tinote.aot", "tinote.lang.mesh", "tinote.lang.simt", "tinote.types.quant"])
+def test_modules_that_are_left_out_may_be_imported(path: str) -> None:
+    parent, _, name = path.rpartition(".")
+    found = importlib.import_module(path)
+    assert getattr(importlib.import_module(parent), name) is found
+    program = f"import {path} as a\nfrom {path} import anything\nfrom {parent} import {name}\nassert a is {name}"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(ti.errors.NotAvailableError, match=rf"{name}.anything`: "):
+        found.anything(3)
+
+
+def test_what_is_left_out_may_be_named_and_asked_for() -> None:
+    class Scene:
+        mesh: ti.Mesh
+        image: ti.Texture | None = None
+        kinds = (ti.TriMesh, ti.activate, ti.Format.r32f, ti.extension.sparse, ti.types.quant)
+
+    def draw(image: ti.types.rw_texture(num_dimensions=2, fmt=ti.Format.rgba8, lod=0)) -> ti.Mesh:  # pyright: ignore
+        return image
+
+    assert draw(3) == 3 and Scene.image is None and not isinstance(3, ti.Mesh)
+    with pytest.raises(ti.errors.NotAvailableError, match=r"`ti.Mesh`: meshes are left out"):
+        types.new_class("Own", (ti.Mesh,))
+
+    ti.init()
+
+    @ti.kernel
+    def untaken(n: ti.i32) -> ti.i32:
+        if ti.static(False):
+            ti.activate(n, [1])
+        return n
+
+    assert untaken(2) == 2
+
+    @ti.kernel
+    def paint(image: ti.types.texture(num_dimensions=2), n: ti.i32):  # pyright: ignore
+        pass
+
+    with pytest.raises(ti.errors.NotAvailableError, match=r"`ti.types.texture`: textures are left out") as caught:
+        paint(None, 1)
+    assert caught.value.span.line == paint.__wrapped__.__code__.co_firstlineno + 1
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_domain__() -> tuple              an `ndrange` that was made in Python: its axes (first, end)
     __tinote_grouped__                        the domain or field that a `grouped` made in Python is of
     __tinote_static__                         a Python function that kernels may call with constants, at compile time
+    __tinote_error__(span) -> Exception       what is left out: the error of a call in a kernel
     __tinote_add_at__: (int, f, g)            on a class: its objects collect entries, `A[i, j] += v`; with how many
                                               indices, and the device functions that add and subtract, `f(A, i, j, v)`
     __tinote_pack__                           the annotation of a parameter that is several: the annotations by name
@@ -37,7 +38,7 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.pysource import origins
 from tinote.ir.nodes import Buffer
-from tinote.ir.types import Scalar, Tensor, f32, i32, u1
+from tinote.ir.types import BY_NUMPY_NAME, Scalar, Tensor, f32, i32, u1
 
 
 class StructInfo(NamedTuple):
@@ -237,6 +238,8 @@ def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32)
         return default_ip
     if annotation is bool:
         return u1
+    if isinstance(annotation, type) and annotation.__module__ == "numpy":
+        return BY_NUMPY_NAME.get(annotation.__name__)
     ask = getattr(annotation, "__tinote_type__", None)
     found = ask() if callable(ask) else None
     return found if isinstance(found, Scalar | Tensor) else None

@@ -130,6 +130,14 @@ INTEGERS = (i8, i16, i32, i64, u8, u16, u32, u64)
 SCALARS = (*FLOATS, *INTEGERS, u1)
 _BY_NAME = {t.name: t for t in (*SCALARS, weak_int, weak_float)}
 
+#: The scalar types by the names that NumPy and other libraries have for them.
+BY_NUMPY_NAME = {
+    **{f"float{t.bits}": t for t in FLOATS},
+    **{f"{'' if t.kind == 'i' else 'u'}int{t.bits}": t for t in INTEGERS},
+    "bool": u1,
+    "bool_": u1,
+}
+
 
 class Tensor(NamedTuple):
     """`shape` numbers of type `dtype` as one value; a vector has one dimension, a matrix two."""

@@ -379,6 +379,13 @@ class Matrix:
     def __repr__(self) -> str:
         return f"{'Vector' if self.values.ndim == 1 else 'Matrix'}({self.values.tolist()})"
 
+    def __str__(self) -> str:
+        return _formatted(self.values, "")
+
+    def __format__(self, specification: str) -> str:
+        """As kernels print it: each component is formatted."""
+        return _formatted(self.values, specification)
+
     def __eq__(self, other: object) -> Any:
         return Matrix(self.values == _unwrap(other)) if _is_compared(other) else NotImplemented
 
@@ -735,6 +742,12 @@ class Vector(Matrix):
     >>> v.zx
     Vector([2.0, 1.0])
     """
+
+
+def _formatted(numbers: Any, specification: str) -> str:
+    if np.ndim(numbers):
+        return f"[{', '.join([_formatted(one, specification) for one in numbers])}]"
+    return format(numbers, specification)
 
 
 def _elementwise(name: str, reflected: bool = True) -> None:

@@ -28,6 +28,15 @@ class NoArithmetic:
             hint=f"loop over `range({self.name}.shape[0])`, or over the field in a kernel",
         )
 
+    def __bool__(self: Any) -> bool:
+        if self.is_placed and self.shape == () and not self.element:
+            return bool(self[None])
+        raise KernelTypeError(
+            f"the truth of the field '{self.name}' is not defined",
+            caller(),
+            hint=f"`{self.name} is not None` asks whether there is one, `{self.name}.to_numpy().any()` for its numbers",
+        )
+
     if not TYPE_CHECKING:  # for type checkers, it has none of them
         __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _refuse
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _refuse

@@ -26,7 +26,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Placement, offset_given, part_of, shape_given
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.nodes import Node
-from tinote.lang.session.missing import refuse
+from tinote.lang.session.missing import left_out
 from tinote.lang.session.state import session
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span, caller
@@ -227,7 +227,9 @@ class Level(Node):
                 leaf._needed.add(kind)
 
     def __getattr__(self, name: str) -> Any:
-        refuse(name, "ti.root")
+        found = left_out(name, "ti.root")
+        if found is not None:
+            return found
         raise AttributeError(f"a level of a layout tree has no attribute {name!r}")
 
     def _require_open(self, where: Span) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import is_template, meant, members_of, struct_of, type_of
 from tinote.errors import FieldError, KernelTypeError
-from tinote.ir.types import Scalar, Tensor, scalar_named
+from tinote.ir.types import Scalar, Tensor, scalar_named, shape_of
 from tinote.lang.data.matrix import Matrix, Vector, cast_numbers
 from tinote.lang.data.traced import holds_traced, plain
 from tinote.lang.session.state import session
@@ -42,27 +42,35 @@ class AnnotatedCall:
 
     def _argument(self, name: str, hint: Any, value: Any) -> Any:
         def wrong(kind: str) -> KernelTypeError:
-            return KernelTypeError(
-                f"parameter `{name}` of `{self._name}` is {kind}, and is called with {value!r}", caller()
-            )
+            return KernelTypeError(f"{subject} is {kind}, and is called with {value!r}", caller())
 
+        subject = f"parameter `{name}` of `{self._name}`"
+        other = _other_shape(hint, value)
+        if other:
+            _warn(f"{subject} is {other}, and is called with {value!r}, which it takes as it is")
+            return value
         found = _converted(hint, value, wrong)
         if _cuts(hint, value):
-            span = caller()
-            message = f"parameter `{name}` of `{self._name}` holds integers: the fraction of its argument is cut off"
-            warnings.warn_explicit(message, UserWarning, span.file, span.line)
+            _warn(f"{subject} holds integers: the fraction of its argument is cut off")
         return found
 
     def _returned(self, value: Any) -> Any:
         def wrong(kind: str) -> KernelTypeError:
             return KernelTypeError(f"`{self._name}` is annotated to return {kind}, and returns {value!r}", caller())
 
+        def converted(hint: Any, one: Any) -> Any:
+            other = _other_shape(hint, one)
+            if other:
+                _warn(f"`{self._name}` is annotated to return {other}, and returns {one!r}; the annotation is ignored")
+                return one
+            return _converted(hint, one, wrong)
+
         parts = _parts(self._result)
         if parts is None:
-            return _converted(self._result, value, wrong)
+            return converted(self._result, value)
         if not isinstance(value, tuple | list) or len(value) != len(parts):
             raise wrong(f"{len(parts)} values")
-        return tuple([_converted(hint, one, wrong) for hint, one in zip(parts, value, strict=True)])
+        return tuple([converted(hint, one) for hint, one in zip(parts, value, strict=True)])
 
 
 def annotated_call(source: FunctionSource, function: Callable[..., Any]) -> AnnotatedCall | None:
@@ -103,6 +111,24 @@ def _type(hint: Any) -> Any:
     return struct_of(hint) or type_of(hint, scalar_named(config.default_fp), scalar_named(config.default_ip))
 
 
+def _warn(message: str) -> None:
+    span = caller()
+    warnings.warn_explicit(message, UserWarning, span.file, span.line)
+
+
+def _other_shape(hint: Any, value: Any) -> str:
+    """What an annotated number, vector or matrix is, where a value is one of another shape, as it may be in kernels."""
+    t = _type(hint)
+    if not isinstance(t, Scalar | Tensor) or not (isinstance(value, Matrix) or _is_number(value)):
+        return ""
+    shape = value.shape if isinstance(value, Matrix) else np.shape(plain(value))
+    return "" if shape == shape_of(t) else _in_words(t)
+
+
+def _in_words(t: Scalar | Tensor) -> str:
+    return f"a number of type {t}" if isinstance(t, Scalar) else f"a vector or matrix of shape {t.shape} of {t.dtype}"
+
+
 def _converted(hint: Any, value: Any, wrong: Callable[[str], Exception]) -> Any:
     """A value as one of the annotated type. Raises what `wrong` makes of the words for that type."""
     t = _type(hint)
@@ -110,17 +136,16 @@ def _converted(hint: Any, value: Any, wrong: Callable[[str], Exception]) -> Any:
         return value
     if isinstance(t, Scalar):
         if np.ndim(plain(value)) or not _is_number(value):
-            raise wrong(f"a number of type {t}")
+            raise wrong(_in_words(t))
         return cast_numbers(value, t)
     if isinstance(t, Tensor):
-        kind = f"a vector or matrix of shape {t.shape} of {t.dtype}"
         make = Vector if len(t.shape) == 1 else Matrix
         try:
             held = value if isinstance(value, Matrix) else make(value)
         except (TypeError, ValueError, FieldError):
-            raise wrong(kind) from None
+            raise wrong(_in_words(t)) from None
         if held.shape != t.shape:
-            raise wrong(kind)
+            raise wrong(_in_words(t))
         return make(cast_numbers(held.values, t.dtype))
     members = members_of(value) or value
     if not isinstance(members, dict) or members.keys() != t.members.keys():

@@ -43,6 +43,7 @@ from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.identity import identity_of
 from tinote.lang.kernels.instance_table import InstanceTable
 from tinote.lang.kernels.parameters import Parameters
+from tinote.lang.session.missing import LeftOut
 
 #: The key of an instance, and the values of a launch: arrays, then numbers.
 Bound = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -111,6 +112,8 @@ class Binding:
         if is_array(hint):
             return Passed.ARRAY
         found = struct_of(hint) or type_of(hint, defaults.fp, defaults.ip)
+        if isinstance(hint, LeftOut):
+            raise hint.__tinote_error__(self._parameters.span_of(node))
         if found is None:
             name = self._parameters.source.name
             written = node.annotation if variable == node.arg else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tinote.errors import NotAvailableError, no_attribute
 from tinote.lang.session.renamed import warn_of_old_name
-from tinote.source import caller
+from tinote.source import Span, caller
 
 _SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, shape=…)`"
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
@@ -30,7 +31,6 @@ _MISSING: dict[str, tuple[str, str]] = {
             "deactivate_all",
             "deactivate_all_snodes",
             "dynamic",
-            "get_addr",
             "hash",
             "is_active",
             "pointer",
@@ -103,48 +103,54 @@ HABITS: dict[str, str] = {
 """Names that other libraries have taught, and what to do here."""
 
 
-class _LeftOut:
-    """Stands for a module that is left out, or something in one: it may be named, and raises when it is used."""
+class LeftOut:
+    """Stands for what is left out, or for something in a module that is: it may be named, and raises when it is used.
 
-    __tinote_static__ = True  # kernels call it, too
+    Nothing is an instance of it, so that programs may ask. The types of textures may be called, as annotations do.
+    """
 
     def __init__(self, name: str, what: str, instead: str) -> None:
         self._left_out = name, what, instead
 
-    def __getattr__(self, name: str) -> _LeftOut:
+    def __getattr__(self, name: str) -> LeftOut:
         if name.startswith("__"):
             raise AttributeError(name)
         own, what, instead = self._left_out
-        return _LeftOut(f"{own}.{name}", what, instead)
+        return LeftOut(f"{own}.{name}", what, instead)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __tinote_error__(self, where: Span) -> NotAvailableError:
+        """What its use at this place raises."""
         name, what, instead = self._left_out
-        raise NotAvailableError(f"`{name}`: {what}", caller(), hint=instead)
+        return NotAvailableError(f"`{name}`: {what}", where, hint=instead)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> LeftOut:
+        if self._left_out[0].endswith(_ANNOTATIONS):
+            return self
+        raise self.__tinote_error__(caller())
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
+        raise self.__tinote_error__(caller())
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return False
 
     def __repr__(self) -> str:
         return f"<{self._left_out[0]}, which is left out>"
 
 
-def module_left_out(name: str, owner: str = "ti") -> _LeftOut | None:
-    """What stands for a module of the dialect that is left out, which programs may name."""
-    return _LeftOut(f"{owner}.{name}", *_MISSING[name]) if name in _MODULES else None
+#: What annotations call: the types of a kernel's parameters.
+_ANNOTATIONS = (".texture", ".rw_texture")
 
 
-#: Modules among these names.
-_MODULES = ("aot", "simt")
-
-
-def refuse(name: str, owner: str = "ti") -> None:
-    """Raise `NotAvailableError` when `owner.name` is something of the dialect that is left out; return otherwise."""
-    found = _MISSING.get(name)
-    if found is not None:
-        what, instead = found
-        raise NotAvailableError(f"`{owner}.{name}`: {what}", caller(), hint=instead)
+@functools.cache
+def left_out(name: str, owner: str) -> LeftOut | None:
+    """What stands for something of the dialect that is left out, which programs may name; None of other names."""
+    return LeftOut(f"{owner}.{name}", *_MISSING[name]) if name in _MISSING else None
 
 
 def refusing(module: str, **renamed: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a public module: raises for what it does not have, by `refuse` for what is left out, and
-    warns of the old names of what is `renamed`.
+    """The `__getattr__` of a public module: gives what stands for what is left out, raises for what else it does not
+    have, and warns of the old names of what is `renamed`.
     """
 
     def missing_attribute(name: str) -> Any:
@@ -152,10 +158,9 @@ def refusing(module: str, **renamed: str) -> Callable[[str], Any]:
         if name in renamed:
             warn_of_old_name(f"{owner}.{name}", f"{owner}.{renamed[name]}", stacklevel=2)
             return getattr(sys.modules[module], renamed[name])
-        left_out = module_left_out(name, owner)
-        if left_out is not None:
-            return left_out
-        refuse(name, owner)
+        found = left_out(name, owner)
+        if found is not None:
+            return found
         # It is not there yet while its own imports run, and Python asks it for names of its protocol.
         known = getattr(sys.modules.get(module), "__all__", ()) if not name.startswith("_") else ()
         raise no_attribute(f"module '{module}'", name, known)

@@ -17,7 +17,7 @@ from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
 from tinote.errors import DifferentiationError, FieldError, Note, SerializationError, closest, suggestion
 from tinote.ir.nodes import Buffer
-from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
+from tinote.ir.types import BY_NUMPY_NAME, Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
 from tinote.lazy import lazy
 from tinote.runtime import out_of_bounds
@@ -554,14 +554,6 @@ def are_viewed() -> bool:
     return any(map(is_viewed, list(session.views)))
 
 
-_SPELLINGS: dict[Any, Scalar] = {
-    **{f"float{bits}": scalar_named(f"f{bits}") for bits in (16, 32, 64)},
-    **{f"int{bits}": scalar_named(f"i{bits}") for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": scalar_named(f"u{bits}") for bits in (8, 16, 32, 64)},
-    "bool": scalar_named("u1"),
-}
-
-
 def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
     """The scalar type meant by `ti.f32`, `float`, `int`, `bool`, a NumPy type or its name. Raises `FieldError`."""
     if isinstance(dtype, Scalar):
@@ -573,7 +565,7 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
     if dtype is bool:
         return scalar_named("u1")
     name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or dtype
-    found = _SPELLINGS.get(name)
+    found = BY_NUMPY_NAME.get(name)
     if dtype is None:
         raise FieldError("a type of numbers is missing", where, hint="give one: ti.f32, ti.f64, ti.i32, …")
     if found is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.ir.types import SCALARS
 from tinote.viz.draw.arrays import ViewError, as_array
 
 _TYPES = {
@@ -20,6 +21,7 @@ _TYPES = {
     "double": "f8",
 }
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
+_CODES = {t.name: f"{t.kind}{t.bits // 8}" for t in SCALARS}  # of `ti.f32` and "f32"
 _CORNERS = {"tri": 3, "quad": 4}
 
 
@@ -294,7 +296,7 @@ def _type_named(data_type: Any) -> str:
     if data_type in _TYPES:
         return data_type
     try:
-        return _NAMES[np.dtype(data_type)]
+        return _NAMES[np.dtype(_CODES.get(str(data_type), data_type))]
     except (TypeError, KeyError):
         raise ViewError(f"a PLY file has no type {data_type!r}", hint=f"there are {', '.join(_TYPES)}") from None
 

@@ -46,6 +46,9 @@ def call_python(e: Emitter, call: CallSite, callee: Any) -> Any:
         known = _kind_of(e, args[0])
         if known is not None:
             return _is_instance(known, args[1]) if callee is isinstance else _python_type(e, known, call)
+    left_out = getattr(callee, "__tinote_error__", None)
+    if left_out is not None:
+        raise left_out(e.b.loc)
     static = all(e.is_static(a) for a in given)
     if static and e.in_static:
         return evaluate_in_python(e, callee, args, kwargs)
