@@ -16,6 +16,7 @@ from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carrie
 from tinote.autodiff.overwritten_inputs import Overwrite, find_overwrites, refuse_overwrite
 from tinote.autodiff.reverse import Adjoint, Reverser
 from tinote.autodiff.sequential_reverse import make_sequential
+from tinote.autodiff.settled_extrema import settled_extrema
 from tinote.autodiff.shared_values import NOTHING_SHARED, SharedValues, replay_shared, share
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
 from tinote.autodiff.storage_plan import begins_anew, executed_loads, plan_storage, with_temporaries
@@ -36,7 +37,8 @@ class Gradient(NamedTuple):
     `live_in_loads`: the primal loads that it executes again. `broken`: stores of an active value into a buffer without
     a gradient, where the gradient path breaks if anybody needs that. `primal`: what was differentiated.
     `live_in_before`: the buffers that are live in to the gradient as they were before the primal launch, because of
-    `overwrites`; those that the launch fills first are not, since the gradient works on a temporary instead.
+    `overwrites`, unless they are extrema whose final value suffices; those that the launch fills first are not, since
+    the gradient works on a temporary instead.
     `old_values`: what the primal launch must have saved, in the order in which a launch gets it after its arrays.
     `copies`: memory, and the array that has its shape, which the launch gets after these. `in_order`: loops that are
     parallel in the primal have the order of one thread in it.
@@ -90,9 +92,10 @@ def reverse(
         further = tuple(find_overwrites(fn, gradient.live_in_loads))
         if not further:
             read = {load.buffer for load in gradient.live_in_loads}
+            settled = settled_extrema(given) if overwrites else frozenset[Buffer]()
             return gradient._replace(
                 live_in_loads=tuple([load for load in gradient.live_in_loads if load.buffer not in saved]),
-                overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.live_in_before]),
+                overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.live_in_before - settled]),
                 old_values=old if read & saved else NO_OLD_VALUES,
                 broken=broken,
                 in_order=in_order,
