@@ -395,8 +395,22 @@ def test_loops_over_levels() -> None:
         for i, j in blocks:
             x[i, j] = 0
 
-    with pytest.raises(ti.TaichiCompilationError, match="cannot loop over this level, whose cells are divided further"):
-        coarse()
+    coarse()
+    assert [x[i, i] for i in range(3)] == [0, 0, 111] and x.to_numpy().sum() == 32 * 111
+
+    @ti.kernel
+    def corners(level: ti.template()):
+        for at in ti.grouped(level):
+            x[at * 3] = 7 + at.sum()
+
+    for level in (blocks, x.parent(2)):
+        x.fill(0)
+        corners(level)
+        assert x.to_numpy()[::3, ::3].tolist() == [[7, 8], [8, 9]] and x.to_numpy().sum() == 32
+
+    empty = ti.root.dense(ti.ij, 2)
+    with pytest.raises(ti.errors.FieldError, match="no field is placed under this level"):
+        corners(empty)
 
 
 def test_numpy_types_annotate_numbers() -> None:

@@ -46,10 +46,11 @@ class GradientFacts(NamedTuple):
     """What the launch of a gradient asks of memory.
 
     `live_in`: what it reads of the primal's memory. `live_in_before`: what must be as it was before the primal launch
-    when the gradient begins; `overwritten` says why, unless what is there now would do. `old_values`: the buffers whose old values the primal launch must
-    have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
-    copy, after its arrays and old values. `regions`: the same by elements, and what the primal writes. `in_order`: the
-    gradient is that of one order of the primal's iterations, in which a launch under a tape runs them.
+    when the gradient begins; `overwritten` says why, where what is there now would not do. `old_values`: the buffers
+    whose old values the primal launch must have saved (`Facts.saved`), and where it returned them. `copied`: the arrays
+    of which a launch needs memory for a copy, after its arrays and old values. `regions`: the same by elements, and
+    what the primal writes. `in_order`: the gradient is that of one order of the primal's iterations, in which a launch
+    under a tape runs them.
     """
 
     live_in: frozenset[Buffer]

@@ -222,7 +222,7 @@ class Level(Node):
 
     def _need(self, kind: str) -> None:
         self._require_open(caller())
-        for leaf, _ in list(self._leaves()):
+        for leaf, _ in list(self._placed()):
             if leaf.dtype.kind == "f" and leaf._primal is None and not leaf.is_placed:
                 leaf._needed.add(kind)
 
@@ -248,23 +248,22 @@ class Level(Node):
 
     # ---- structure
 
-    def __tinote_space__(self) -> Buffer:
-        """A kernel loops over a level as over the fields placed under it."""
-        leaf = next((leaf for leaf, level in self._leaves() if level.shape == self.shape), None)
-        if leaf is None and next(self._leaves(), None) is not None:
-            raise FieldError(
-                "a kernel cannot loop over this level, whose cells are divided further",
-                self.made_at,
-                hint="loop over a field below it, or over the level that it is placed in",
-            )
-        if leaf is None:
-            raise FieldError("no field is placed under this level", self.made_at, hint="place one: level.place(x)")
-        return leaf.__tinote_buffer__()
+    def __tinote_space__(self) -> Buffer | None:
+        """A kernel loops over a level as over the fields placed in its cells."""
+        leaf = next((leaf for leaf, level in self._placed() if level.shape == self.shape), None)
+        return None if leaf is None else leaf.__tinote_buffer__()
 
-    def _leaves(self) -> Iterator[tuple[Field, Level]]:
+    def __tinote_domain__(self) -> tuple[tuple[int, int], ...]:
+        """If its cells are divided further, a kernel loops over the cells."""
+        if next(self._placed(), None) is None:
+            raise FieldError("no field is placed under this level", self.made_at, hint="place one: level.place(x)")
+        return tuple([(0, extent) for extent in self.shape])
+
+    def _placed(self) -> Iterator[tuple[Field, Level]]:
+        """The fields below, each with the level that it is placed in."""
         for child in self.children:
             if isinstance(child, Level):
-                yield from child._leaves()
+                yield from child._placed()
             else:
                 yield child, self
         for reference in self._released:
@@ -394,7 +393,7 @@ class FieldsBuilder(Root):
         """
         if not self.finalized:
             raise FieldError("only a finalized FieldsBuilder can be destroyed", caller(), hint="call finalize() first")
-        for leaf, _ in self._leaves():
+        for leaf, _ in self._placed():
             leaf._destroy()
         session.forget_instances()
 
@@ -430,7 +429,7 @@ def _settle(top: Level) -> None:
     cell = _Cell(top, apart)
     for level in _levels(top):
         level.settled_at = caller()
-    leaves = [leaf for leaf, _ in top._leaves()]
+    leaves = [leaf for leaf, _ in top._placed()]
     try:
         block = _memory(cell.size, top)
         for leaf, level, start, strides in cell.places():

@@ -39,9 +39,6 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         return front
     if isinstance(front, range):
         return IndexRange(front.start, front.stop, front.step)
-    made = _made_in_python(e, front)
-    if made is not None:
-        return made
     buffer = space_of(front)
     if buffer is not None:
         if not buffer.shape:
@@ -49,6 +46,9 @@ def domain_of(e: Emitter, front: Any) -> Domain:
                 f"field `{buffer.name}` has no dimensions to loop over", f"its only element is `{buffer.name}[None]`"
             )
         return FieldDomain(buffer)
+    made = _made_in_python(e, front)
+    if made is not None:
+        return made
     if (
         isinstance(front, tuple | list | StaticTensor | str | dict)
         or e.static_tensor(front) is not None
