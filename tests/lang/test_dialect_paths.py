@@ -83,6 +83,7 @@ def test_a_path_is_there_without_an_import_of_its_own() -> None:
         ("tinote.lang.snode", "activate", "`ti.lang.snode.activate`: sparse structures are left out"),
         ("tinote.lang.impl", "mesh_local", "`ti.lang.impl.mesh_local`: meshes are left out"),
         ("tinote.lang", "mesh", "`ti.lang.mesh`: meshes are left out"),
+        ("tinote", "get_addr", "`ti.get_addr`: addresses in kernels are left out"),
     ],
 )
 def test_what_is_left_out_is_said_with_what_to_use(path: str, name: str, what: str) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Op, Prim, Store, Var
+from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions, walk
 
 _EXTREMA = (p.minimum, p.maximum)
@@ -26,17 +27,19 @@ def settled_extrema(fn: Function) -> frozenset[Buffer]:
     accesses = [op for op in walk(fn.region) if isinstance(op, Load | Store | Atomic)]
     written = {root_of(op.buffer) for op in accesses if not isinstance(op, Load)}
     made = definitions(fn.region)
-    updates: dict[Buffer, set[object]] = {}
+    updates: dict[Buffer, set[Primitive | None]] = {}
     for op in accesses:
         root = root_of(op.buffer)
         if root in written:
-            updates.setdefault(root, set()).add(op.prim if _updates(op, made, written) else None)
+            updates.setdefault(root, set()).add(_updating(op, made, written))
     return frozenset([root for root, prims in updates.items() if len(prims) == 1 and None not in prims])
 
 
-def _updates(op: Load | Store | Atomic, made: dict[Var, Op], written: set[Buffer]) -> bool:
-    """Whether an access is an update by an extremum of a term that is exact."""
-    return isinstance(op, Atomic) and op.prim in _EXTREMA and not op.outs and _exact(op.value, made, written)
+def _updating(op: Load | Store | Atomic, made: dict[Var, Op], written: set[Buffer]) -> Primitive | None:
+    """The extremum by which an access updates an element with a term that is exact, if it does."""
+    if isinstance(op, Atomic) and op.prim in _EXTREMA and not op.outs and _exact(op.value, made, written):
+        return op.prim
+    return None
 
 
 def _exact(term: Atom, made: dict[Var, Op], written: set[Buffer]) -> bool:

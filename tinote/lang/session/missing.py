@@ -19,6 +19,7 @@ _PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profile
 _SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
 _AHEAD = "ahead-of-time modules are left out", "compiled kernels are kept on disk automatically"
 _VTK = "files of VTK are left out", "write points with `ti.tools.PLYWriter`, or the array with `numpy.save`"
+_ADDRESS = "addresses in kernels are left out", "`x.numpy_view()` has that of the field, `ctypes.data`, and its strides"
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
 
 _MISSING: dict[str, tuple[str, str]] = {
@@ -70,6 +71,7 @@ _MISSING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["vtk", "write_vtk"], _VTK),
     "extension": ("there are no optional extensions", "what a device lacks, `ti.init` and kernels say at their line"),
     **dict.fromkeys(["global_thread_idx", "simt"], _DEVICE),
+    "get_addr": _ADDRESS,
 }
 
 _TAPE = "a tape computes gradients, `with ti.ad.Tape(loss):` around the launches; then `x.grad` is that of `x`"
