@@ -18,6 +18,7 @@ from tinote.errors import FieldError, no_attribute
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
 from tinote.lang.data.components import ElementPlace
+from tinote.lang.data.formatted import FormattedNumbers
 from tinote.lang.data.no_arithmetic import NoArithmetic
 from tinote.lang.data.traced import (
     Traced,
@@ -172,7 +173,7 @@ def _is_compared(other: object) -> bool:
     )
 
 
-class Matrix:
+class Matrix(FormattedNumbers):
     """A matrix of numbers; with one dimension, a vector.
 
     Arithmetic is elementwise and broadcasts numbers; `@` is the matrix product.
@@ -378,13 +379,6 @@ class Matrix:
 
     def __repr__(self) -> str:
         return f"{'Vector' if self.values.ndim == 1 else 'Matrix'}({self.values.tolist()})"
-
-    def __str__(self) -> str:
-        return _formatted(self.values, "")
-
-    def __format__(self, specification: str) -> str:
-        """As kernels print it: each component is formatted."""
-        return _formatted(self.values, specification)
 
     def __eq__(self, other: object) -> Any:
         return Matrix(self.values == _unwrap(other)) if _is_compared(other) else NotImplemented
@@ -742,12 +736,6 @@ class Vector(Matrix):
     >>> v.zx
     Vector([2.0, 1.0])
     """
-
-
-def _formatted(numbers: Any, specification: str) -> str:
-    if np.ndim(numbers):
-        return f"[{', '.join([_formatted(one, specification) for one in numbers])}]"
-    return format(numbers, specification)
 
 
 def _elementwise(name: str, reflected: bool = True) -> None:
