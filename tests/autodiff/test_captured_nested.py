@@ -277,6 +277,6 @@ def test_derivatives_of_derivatives_become_plans_unasked(
             np.testing.assert_array_equal(found, wanted)
     # The last call, at least, ran by the plan.
     run, runs = planned.MemoryPlan.run, list[object]()
-    monkeypatch.setattr(planned.MemoryPlan, "run", lambda *given, **how: (runs.append(0), run(*given, **how))[1])
+    monkeypatch.setattr(planned.MemoryPlan, "run", lambda *given: (runs.append(0), run(*given))[1])
     again(*calls[0])
     assert runs

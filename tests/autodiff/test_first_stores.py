@@ -197,11 +197,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     run = planned.MemoryPlan.run
 
-    def noting(plan: Any, *given: Any, counts: bool = True) -> Any:
-        if counts:
-            found.append(plan)
+    def noting(plan: Any, args: Any) -> Any:
+        found.append(plan)
         soil(plan)
-        return run(plan, *given, counts=counts)
+        return run(plan, args)
 
     monkeypatch.setattr(planned.MemoryPlan, "run", noting)
     return found
@@ -214,7 +213,7 @@ def test_gradients_that_are_stored(
 ) -> None:
     case = CASES[name]
     found = called(case, made, **options)
-    steps = made[-1]._plan.root.steps
+    steps = made[-1].plan.root.steps
     launches = [step for step in steps if isinstance(step, ops.Launch)]
     filled = [block for launch in launches for block in launch.fills]
     assert len(filled) == case.fills

@@ -233,11 +233,10 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     run = planned.MemoryPlan.run
 
-    def noting(plan: Any, *given: Any, counts: bool = True) -> Any:
-        if counts:
-            found.append(1)
+    def noting(plan: Any, args: Any) -> Any:
+        found.append(1)
         soil(plan)
-        return run(plan, *given, counts=counts)
+        return run(plan, args)
 
     monkeypatch.setattr(planned.MemoryPlan, "run", noting)
     return found
@@ -245,9 +244,9 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def soil(plan: Any) -> None:
     """No number is in the blocks that a plan says its launches fill."""
-    for step in plan._plan.root.steps:
+    for step in plan.plan.root.steps:
         for block in getattr(step, "fills", ()):
-            memory = plan._prepared._memories[block]
+            memory = plan.prepared._memories[block]
             if memory is not None:
                 memory.view()[:] = b"\xff" * memory.nbytes
 
@@ -654,13 +653,11 @@ def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> lis
     """The kinds of the steps of a program's plan."""
     made: list[Any] = []
     run = planned.MemoryPlan.run
-    monkeypatch.setattr(
-        planned.MemoryPlan, "run", lambda plan, *given, **how: (made.append(plan), run(plan, *given, **how))[1]
-    )
+    monkeypatch.setattr(planned.MemoryPlan, "run", lambda plan, args: (made.append(plan), run(plan, args))[1])
     found.run(program)
     for _ in range(5):
         found["call"]()
-    return [type(step) for step in made[-1]._plan.root.steps]
+    return [type(step) for step in made[-1].plan.root.steps]
 
 
 #: How often plans copy: gradients and duals are the plans' own, arguments and data stay where they are.
@@ -689,15 +686,13 @@ def test_results_are_given_away(count: int, monkeypatch: pytest.MonkeyPatch) -> 
     found = space()
     made: list[Any] = []
     run = planned.MemoryPlan.run
-    monkeypatch.setattr(
-        planned.MemoryPlan, "run", lambda plan, *given, **how: (made.append(plan), run(plan, *given, **how))[1]
-    )
+    monkeypatch.setattr(planned.MemoryPlan, "run", lambda plan, args: (made.append(plan), run(plan, args))[1])
     gradient = ti.ad.value_and_grad(found["cubes"])
     inputs = [np.linspace(0.5, 1.0 + k, count) for k in range(8)]
     results = [gradient(one)[1] for one in inputs]
     for one, result in zip(inputs, results, strict=True):
         np.testing.assert_allclose(result, 6 * one**2, rtol=1e-12)
-    assert len(made) >= 5 and len(made[-1]._given) == (count == 20_000)
+    assert len(made) == 4 and len(made[-1]._fresh) == (count == 20_000)
 
 
 def test_the_plans_of_a_function_share_an_amount_of_memory(replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

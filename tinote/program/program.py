@@ -67,3 +67,8 @@ class Program:
         """The blocks that it may write to."""
         steps = [step for path in self.root.all() for step in path.steps]
         return set[int]().union(*[ops.written_by(self.codes, step) for step in steps])
+
+    @property
+    def own_bytes(self) -> int:
+        """The bytes of its own memory, without the session's and inputs."""
+        return sum([block.nbytes for block in self.blocks if block.kind in ("scratch", "data")])

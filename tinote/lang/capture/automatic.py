@@ -29,16 +29,15 @@ from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
+from tinote.lang.capture.instructions import NOWHERE_READY
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
-from tinote.lang.capture.targets import prepared
+from tinote.lang.capture.rehearsal import Rehearsal
 from tinote.lang.capture.watching import Watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
-from tinote.runtime.launch import prints_to
-from tinote.runtime.memory import Memory, readable_size
+from tinote.runtime.memory import readable_size
 from tinote.runtime.seam import seam
 from tinote.source import NOWHERE, Span
 
@@ -305,9 +304,7 @@ class _Learning:
         self._calls: dict[Path, list[tuple[Any, int]]] = {}
         #: by the identity of a step, the variables before it
         self._marks: dict[int, tuple[ops.Operand, ...]] = {}
-        #: copies of the session's blocks, and the plan on them
-        self._copies: list[Memory | None] = []
-        self._trial: Prepared | None = None
+        self._rehearsal = Rehearsal(self._plan, self._tables)
 
     def _is_ready(self, path: Path) -> bool:
         return self._proofs.get(path, 0) >= _PROOFS
@@ -326,11 +323,11 @@ class _Learning:
         self._kinds = kinds
         blocks = len(plan.blocks)
         try:
-            self._copy()
+            self._rehearsal.take()
         except MemoryError as error:
             self._function()
             raise _Refused(_changes(str(error), self._function)) from None
-        launches, generation = session.launches, session.generation
+        generation = session.generation
         recording = Following(tables, variables)
         with Watch(self._dependencies, recording.give_up) as watch:
             updates = self._call(recording, values)
@@ -341,11 +338,11 @@ class _Learning:
         if session.generation != generation:
             raise _Unexpected(_changes("fields come or go", self._function))
         if is_new:
-            self._trial = None
+            self._rehearsal.forget_plan()
             self._calls[path] = recording.calls
             self._marks.update({id(step): mark for step, mark in zip(recording.steps, recording.marks, strict=True)})
         elif len(plan.blocks) == blocks and not self._is_ready(path):
-            self._prove(path, values, launches)
+            self._prove(path, values)
             is_new = True
         self.idle = 0 if is_new else self.idle + 1
         return is_new
@@ -424,50 +421,20 @@ class _Learning:
                 raise recording.refused
         return path, is_new
 
-    # ---- validation
-
-    def _copy(self) -> None:
-        """Copy the session's memory that the plan uses."""
-        memories = self._tables.memories
-        for k in range(len(self._copies), len(memories)):
-            memory = memories[k]
-            self._copies.append(None if memory is None else Memory(memory.nbytes, clear=False))
-        for memory, copy in zip(memories, self._copies, strict=True):
-            if memory is not None and copy is not None:
-                copy.view()[:] = memory.view()
-
-    def _prove(self, path: Path, values: list[Any], launches: int) -> None:
-        """Validate the plan: replay it on the copies from before the call.
-
-        Raises `_Unexpected` if the effects differ.
-        """
-        plan, tables = self._plan, self._tables
-        if self._trial is None:
-            self._trial = prepared(plan, tables.natives, self._copies, 1)
-        trial = self._trial
-        for register, value in zip(plan.inputs, values, strict=True):
-            cells: Any = trial.floats if register.kind == "f" else trial.integers
-            cells[register.number] = value
-        after, session.launches = session.launches, launches
-        trial.set_counter()
-        session.launches = after
+    def _prove(self, path: Path, values: list[Any]) -> None:
+        """Validate the plan. Raises `_Unexpected` if the effects differ."""
+        rehearsal = self._rehearsal
         try:
-            with prints_to(lambda text: None):  # the call has printed it
-                end = trial.ends[trial.run()]
+            end = rehearsal.replay(values)
         except TinoteError as error:
             what = f"replayed, it raises {type(error).__name__}: {error.message}"
             raise _Unexpected(_changes(what, self._function)) from None
-        names = [
-            block.name
-            for block, memory, copy in zip(plan.blocks, tables.memories, self._copies, strict=True)
-            if memory is not None and copy is not None and copy.view() != memory.view()
-        ]
-        if names:
-            raise _Unexpected(_changes(f"replayed, '{names[0]}' differs", self._function))
-        is_same = end is path.steps[-1] and trial.counter == after
+        for name in rehearsal.differing:
+            raise _Unexpected(_changes(f"replayed, '{name}' differs", self._function))
+        is_same = end is path.steps[-1] and rehearsal.has_drawn_alike
         for place, operand in end.updates:
             holder, key = self._variables[place]
-            is_same = is_same and _same_bits(trial.number(operand), holder[key])
+            is_same = is_same and _same_bits(rehearsal.prepared.number(operand), holder[key])
         if not is_same:
             raise _Unexpected(_changes("replayed, a number in Python differs", self._function))
         self._proofs[path] += 1

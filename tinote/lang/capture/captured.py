@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.session.state import session
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
+from tinote.runtime.memory import Memory
 from tinote.source import caller
 
 #: The arguments that are numbers, which may differ at each call.
 NUMBERS = (bool, int, float)
+_NOTHING_FRESH: Mapping[int, int] = {}
 
 
 def named_variable(holder: Any, key: Any) -> str:
@@ -31,7 +33,9 @@ def named_variable(holder: Any, key: Any) -> str:
 
 
 class Captured:
-    """A program for one kind of arguments. `ready`: the paths that may be taken; by default all."""
+    """A program for one kind of arguments. `ready`: the paths that may be taken; by default all. `fresh`: blocks that
+    get memory of their own in each run, which the result owns, with their sizes.
+    """
 
     def __init__(
         self,
@@ -42,8 +46,10 @@ class Captured:
         variables: list[tuple[Any, Any]],
         guards: Guards,
         ready: Callable[[Path], bool] | None = None,
+        fresh: Mapping[int, int] = _NOTHING_FRESH,
     ) -> None:
         self._ready = ready
+        self._fresh = fresh
         self.plan = plan
         self.tables = tables
         self.guards = guards
@@ -58,7 +64,9 @@ class Captured:
     def use(self, threads: int | None, length: int | None = None) -> None:
         """Run launches on at most this number of threads from now on, and only the first `length` steps."""
         tables, inputs = self.tables, self.plan.inputs
-        ready = self.prepared = prepared(self.plan, tables.natives, tables.memories, threads, length, ready=self._ready)
+        ready = self.prepared = prepared(
+            self.plan, tables.natives, tables.memories, threads, length, ready=self._ready, given=self._fresh
+        )
         cells = [(r.number, ready.floats if r.kind == "f" else ready.integers) for r in inputs]
         numbers = [k for k, value in enumerate(self._given) if isinstance(value, NUMBERS)]
         self._inputs = [(k, *cell) for k, cell in zip(numbers, cells, strict=False)]
@@ -67,7 +75,10 @@ class Captured:
         self._globals = [(*place, kind, *cell) for place, kind, cell in globals_]
         #: runs the instructions with the inputs that were taken last
         self.go = self._draw if ready.draws else ready.run
-        self._ends = [None if _is_nothing(end) else end for end in ready.ends]
+        self._made: dict[int, Memory] = {}  # by block: the fresh memory of the present run
+        self._ends = [
+            None if _is_nothing(end) else (end, reader_of(end.result, ready, self._made)) for end in ready.ends
+        ]
 
     def takes(self, args: tuple[Any, ...]) -> bool:
         """Whether it is for these arguments."""
@@ -112,15 +123,24 @@ class Captured:
     def run(self, args: Sequence[Any]) -> Any:
         """Replay it."""
         self.take(args)
-        end = self._ends[self.go()]
-        return None if end is None else self._finish(end)
+        found = self._ends[self.go()]
+        return None if found is None else self._finish(*found)
 
     def finish(self, reached: int) -> Any:
         """The effects in Python of a replay that reached this end: its result, and the numbers that the step
         assigns.
         """
-        end = self._ends[reached]
-        return None if end is None else self._finish(end)
+        found = self._ends[reached]
+        return None if found is None else self._finish(*found)
+
+    def _finish(self, end: ops.End, read: Callable[[], Any]) -> Any:
+        number = self.prepared.number
+        for place, operand in end.updates:
+            namespace, name = self._variables[place]
+            namespace[name] = number(operand)
+        for which, operand in end.seeds:
+            self.guards.instances[which][2].last_seed = number(operand)
+        return read()
 
     def start(self, args: Sequence[Any]) -> int:
         """Run the instructions; returns the number of the end that was reached, or `NOWHERE_READY`."""
@@ -154,35 +174,36 @@ class Captured:
         finally:
             session.launches += prepared.counter - first
 
-    def _finish(self, end: ops.End) -> Any:
-        prepared = self.prepared
-        number = prepared.number
-        for place, operand in end.updates:
-            namespace, name = self._variables[place]
-            namespace[name] = number(operand)
-        for which, operand in end.seeds:
-            self.guards.instances[which][2].last_seed = number(operand)
-        return _returned(end.result, prepared)
-
 
 def _is_nothing(end: ops.End) -> bool:
     return end.result == ops.Result("constant", (None,)) and not end.updates and not end.seeds
 
 
-def _returned(result: ops.Result, prepared: Prepared) -> Any:
+def reader_of(result: ops.Result, prepared: Prepared, made: dict[int, Memory]) -> Callable[[], Any]:
+    """A function that reads a result after a run. `made`: by block, the memory that the result owns."""
     kind, parts = result
-    number = prepared.number
     if kind == "constant":
-        return parts[0]
+        return lambda: parts[0]
+    if kind == "array":
+        view, dtype = parts
+        if view.block in prepared.given:
+            return lambda: np.ndarray(view.shape, dtype, made.pop(view.block).view())
+        return prepared.copier(view, dtype)
     if kind in ("number", "bool"):
-        return bool(number(parts[0])) if kind == "bool" else number(parts[0])
+        (operand,) = parts
+        if kind == "number" and isinstance(operand, ops.Register) and operand.kind == "f":
+            floats, at = prepared.floats, operand.number
+            return lambda: floats[at]
+        return (lambda: bool(prepared.number(operand))) if kind == "bool" else (lambda: prepared.number(operand))
     if kind in ("vector", "matrix"):
         shape, dtype, components = parts
-        values = np.array([number(one) for one in components], None if dtype == "object" else dtype).reshape(shape)
-        return (Vector if kind == "vector" else Matrix)(values)
-    if kind == "array":
-        return prepared.array(*parts)
+        make, numbers = Vector if kind == "vector" else Matrix, None if dtype == "object" else dtype
+        return lambda: make(np.array([prepared.number(one) for one in components], numbers).reshape(shape))
     if kind == "dict":
-        return {key: _returned(one, prepared) for key, one in parts}
-    found = [_returned(one, prepared) for one in parts]
-    return tuple(found) if kind == "tuple" else found
+        items = [(key, reader_of(one, prepared, made)) for key, one in parts]
+        return lambda: {key: read() for key, read in items}
+    readers = [reader_of(one, prepared, made) for one in parts]
+    if kind == "tuple" and len(readers) == 2:  # a derivative with its value, often
+        first, second = readers
+        return lambda: (first(), second())
+    return (lambda: tuple([read() for read in readers])) if kind == "tuple" else (lambda: [read() for read in readers])

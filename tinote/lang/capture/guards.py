@@ -19,7 +19,7 @@ from tinote.runtime.owner import present_owner
 class Guards:
     """The guards of a captured step, which hold when they are made. `instances`: the kernels that are launched, each
     with its key and its instance; `memories`: the blocks of the session that the program uses; `clears`: whether it may
-    clear all gradients.
+    clear all gradients; `owns`: whether gradients that it uses must keep their owners.
     """
 
     def __init__(
@@ -30,13 +30,14 @@ class Guards:
         memories: Iterable[Memory | None],
         *,
         clears: bool = True,
+        owns: bool = True,
     ) -> None:
         self.dependencies = dependencies
         self.instances = instances
-        self.owner = present_owner()
+        self.owner = present_owner() if owns else None
         self.memories = [memory for memory in memories if memory is not None]
         self._further = dependencies.add_instances([instance for _, _, instance in instances])
-        self._generation = session.generation
+        self.generation = session.generation
         used = {id(memory) for memory in self.memories}
         gradients = [f.grad for f in session.fields if f.has_grad]
         touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
@@ -66,7 +67,7 @@ class Guards:
 
     def hold(self, *watchers: OutsideWatcher) -> bool:
         """Whether a replay is valid. `watchers`: the recordings that know of it."""
-        if session.generation != self._generation or not self.are_owned:
+        if session.generation != self.generation or (self.owner is not None and not self.are_owned):
             return False
         open_watchers = session.watchers
         if open_watchers and open_watchers != [*watchers] and not may_replay(self.memories, *watchers):
@@ -80,7 +81,7 @@ class Guards:
 
     def broken(self) -> str | None:
         """A description of a permanent change."""
-        if session.generation != self._generation:
+        if session.generation != self.generation:
             return "fields that it uses are gone"
         changed = self.dependencies.change()
         if changed is not None:

@@ -196,11 +196,8 @@ class PreparedOnDevice(Prepared):
         mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
         return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, begin + view.offset, view.strides)
 
-    def copier(self, view: ops.View) -> Callable[[], np.ndarray[Any, Any]]:
-        return lambda: warm_copy(self.memory_of(view))
-
-    def array(self, view: ops.View, dtype: str) -> Any:
-        return self.memory_of(view).astype(dtype)
+    def copier(self, view: ops.View, dtype: str) -> Callable[[], np.ndarray[Any, Any]]:
+        return lambda: warm_copy(self.memory_of(view).view(dtype))
 
     def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
         raise AssertionError("the device launches")

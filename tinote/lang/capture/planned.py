@@ -29,13 +29,14 @@ from tinote.compiler.requests import Request
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
-from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.recording import Following, Listening, Recording, Symbol, Tables
+from tinote.lang.capture.rehearsal import Rehearsal
 from tinote.lang.capture.reruns import RecordedLaunches
 from tinote.lang.capture.straight import StraightDependencies
-from tinote.lang.capture.targets import prepared
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
@@ -275,8 +276,7 @@ class Planned:
         if addresses is None or not _are_apart(inputs, addresses):
             return self._run(*args)
         plan = Program()
-        tables = Tables(plan)
-        attempt = Attempt(tables, inputs, self._makes_arrays)
+        attempt = Attempt(Tables(plan), inputs, self._makes_arrays)
         registers = [attempt.register("f") for _ in signature.numbers]
         numbers = [attempt.number(r, value) for r, value in zip(registers, signature.numbers, strict=True)]
         captured = [array.view(CapturedArray) for array in signature.arrays]
@@ -293,10 +293,11 @@ class Planned:
             plan.inputs = registers
             steps = simplified(plan, attempt.steps, attempt.launched)
             if entry.may_store_first:
-                steps, instead = silently(storing_first, plan, steps, tables.natives, attempt.origin)
+                steps, instead = silently(storing_first, plan, steps, attempt.tables.natives, attempt.origin)
             plan.root.steps = steps
-        if plan.root.steps and self._makes_room(_own_bytes(plan)):
-            entry.plan = made = MemoryPlan(plan, tables, dependencies, attempt, signature, self._attaches, instead)
+        if plan.root.steps and self._makes_room(plan.own_bytes):
+            made = MemoryPlan(self._run, plan, attempt, dependencies, signature, self._attaches, instead)
+            entry.plan = made
             buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
             session.keep_for(buffers, self._known, signature.key)
         else:
@@ -304,43 +305,33 @@ class Planned:
         return found
 
     def _proved(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
-        """Validate a plan: run it and the call from the same state; both use the same codes if these may round
-        differently from those of other calls.
-        """
+        """Validate a plan by a call; both use the same codes if these may round differently from those of others."""
         plan = entry.plan
         assert plan is not None
-        before = [memory.copy() for memory in plan.memories]
-        arrays, launches = [array.copy() for array in signature.arrays], session.launches
+        rehearsal = Rehearsal(plan.plan, plan.tables)
+        rehearsal.take()
+        arrays = [*signature.arrays, *plan.held]
+        copies = [array.copy() for array in arrays]
         seam.listener = _Launching(plan.instead if session.config.fast_math else _NO_CODES)
         try:
             wanted = _without_traces(self._run(*args))
         finally:
             seam.listener = None
-        left = [memory.copy() for memory in plan.memories]
-        launches, session.launches = session.launches, launches
-        for memory, copy in zip(plan.memories, before, strict=True):
-            memory.restore(copy)
-        agrees = False
         try:
-            if plan.point(signature._replace(arrays=arrays)):
-                found = plan.run(signature.numbers, counts=False)
-                agrees = (
-                    _bits(found) == _bits(wanted)
-                    and launches == session.launches
-                    and all(a.tobytes() == b.tobytes() for a, b in zip(arrays, signature.arrays, strict=True))
-                    and all(a.view() == b.view() for a, b in zip(plan.memories, left, strict=True))
-                )
+            for block, address in zip(plan.input_blocks, _addresses(copies) or (), strict=True):
+                rehearsal.prepared.point(block, address)
+            found = rehearsal.result(rehearsal.replay(signature.numbers))
+            plan.is_proved = (
+                _bits(found) == _bits(wanted)
+                and rehearsal.has_drawn_alike
+                and not rehearsal.differing
+                and all(a.tobytes() == b.tobytes() for a, b in zip(arrays, copies, strict=True))
+            )
         except TinoteError:
             pass
-        finally:
-            for memory, copy in zip(plan.memories, left, strict=True):
-                memory.restore(copy)
-            session.launches = launches
-        plan.use(None)
-        plan.is_proved = agrees
-        if not agrees and plan.instead:
+        if not plan.is_proved and plan.instead:
             entry.plan, entry.may_store_first = None, False
-        elif not agrees:
+        elif not plan.is_proved:
             entry.plan, entry.tries = None, _MOST_TRIES
         return wanted
 
@@ -402,7 +393,7 @@ class Attempt(Following):
     def _is_made_anew(self, kind: str, part: Any) -> bool:
         """Whether a result is a computed number or a new array."""
         if kind == "array":
-            return self._tables.plan.blocks[part.block].kind == "scratch"
+            return self.tables.plan.blocks[part.block].kind == "scratch"
         return kind == "number" and isinstance(part, ops.Register) and part.kind == "f"
 
     def run_code(self, code: Native, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -457,129 +448,94 @@ class Attempt(Following):
         return super()._place_of(code, arrays, at, address)
 
 
-class MemoryPlan:
-    """A plan in memory, with its dependencies. `memories`: the session's memory that it uses; `buffers`: the part that
-    kernels use.
+class MemoryPlan(Captured):
+    """A plan in memory. `memories`: the session's memory that it uses; `buffers`: the part that kernels use; `held`:
+    the arrays that the function knows, whose blocks follow those of the arguments in `input_blocks`; `instead`: codes
+    with first stores, by those that they replace.
     """
 
     def __init__(
         self,
+        function: Any,
         plan: Program,
-        tables: Tables,
-        dependencies: StraightDependencies,
         attempt: Attempt,
+        dependencies: StraightDependencies,
         signature: CallSignature,
         attaches: Callable[[], object] | None,
         instead: Mapping[Native, Native] = _NO_CODES,
     ) -> None:
-        self._attaches = attaches
-        self._plan = plan
+        tables = attempt.tables
         tables.memories = [
             memory if block.kind == "field" else None
             for block, memory in zip(plan.blocks, tables.memories, strict=True)
         ]
-        self._tables = tables
-        self.memories = [memory for memory in tables.memories if memory is not None]
+        instances = list(attempt.instances.values())
+        guards = Guards(plan, dependencies, instances, tables.memories, clears=False, owns=False)
+        fresh = blocks_to_give(plan, WARM_FROM)
+        super().__init__(function, tuple(signature.numbers), plan, tables, [], guards, fresh=fresh)
+        self.memories = guards.memories
         written = [tables.memories[block] for block in plan.written]
         self.replay = Replay(self.memories, [one for one in written if one is not None])
-        self.nbytes = _own_bytes(plan)
+        self.nbytes = plan.own_bytes
         self.runs = 0
         self.is_proved = False
-        self._instances = list(attempt.instances.values())
+        self.instead = instead
+        self.held = dependencies.arrays
+        self._held_as = [(array.shape, array.dtype) for array in self.held]
+        sizes = [array.nbytes for array in (*signature.arrays, *self.held)]
+        self.input_blocks = [tables.input(k, nbytes) for k, nbytes in enumerate(sizes)]
+        self.buffers = _buffers(instances, signature.fields)
         self._counts = attempt.calls
-        self._further = dependencies.add_instances([instance for _, _, instance in self._instances])
-        self._dependencies = dependencies
-        self._held = dependencies.arrays
-        self._held_as = [(array.shape, array.dtype) for array in self._held]
-        self._sizes = [array.nbytes for array in (*signature.arrays, *self._held)]
-        self._blocks = [tables.input(k, nbytes) for k, nbytes in enumerate(self._sizes)]
-        self.buffers = _buffers(self._instances, signature.fields)
-        self._generation = session.generation
+        self._attaches = attaches
         self._attached = session.attached
         self._shadows = [_shadows(buffer) for buffer in self.buffers]
-        self._given = blocks_to_give(plan, WARM_FROM)
-        #: codes with first stores, by those that they replace
-        self.instead = instead
-        #: by block: the memory of the present run, which the result owns
-        self._fresh: dict[int, Memory] = {}
-        self.use(1)
-
-    def use(self, threads: int | None) -> None:
-        """Launch on at most this number of threads from now on."""
-        given = self._given
-        tables = self._tables
-        found = self._prepared = prepared(self._plan, tables.natives, tables.memories, threads, given=given)
-        self._draws = found.draws
-        self._cells = [register.number for register in self._plan.inputs]
         self._addresses: list[int] = []
-        self._largest = _largest_number(self._plan)
-        end = found.ends[0]
-        self._end = end
-        self._result = _reader(end.result, found, self._fresh)
+        self._largest = _largest_number(plan)
 
     def is_current(self) -> bool:
         """Whether its dependencies are unchanged, and there is no observer."""
-        if session.generation != self._generation or (session.watchers and not may_replay(self.memories)):
-            return False
         if session.has_views and are_viewed():
             return False
-        if session.attached != self._attached:
+        if session.attached != self._attached and session.generation == self.guards.generation:
             if self._attaches is not None:
                 self._attaches()
             attached = session.attached
             if [_shadows(buffer) for buffer in self.buffers] != self._shadows:
                 return False
             self._attached = attached
-        for kernel, key, instance in self._instances:
-            if not kernel.runs(key, instance):
-                return False
-        if self._further and not all(instance.is_current() for instance in self._further):
-            return False
-        for array, kind in zip(self._held, self._held_as, strict=True):
+        for array, kind in zip(self.held, self._held_as, strict=True):
             if (array.shape, array.dtype) != kind:
                 return False
-        return self._dependencies.changed() is None
+        return self.guards.hold()
 
     def point(self, signature: CallSignature) -> bool:
         """Point the plan to these arrays. Returns whether they, and the floats, are suitable."""
         if signature.numbers and any(self._largest < abs(one) < math.inf for one in signature.numbers):
             return False  # kernels refuse it
-        arrays = [*signature.arrays, *self._held] if self._held else signature.arrays
+        arrays = [*signature.arrays, *self.held] if self.held else signature.arrays
         addresses = _addresses(arrays)
         if addresses == self._addresses:
             return True  # Their shapes and types are those of the signature, so nothing else can have changed.
         if addresses is None or not _are_apart(arrays, addresses):
             return False
-        for block, address in zip(self._blocks, addresses, strict=True):
-            self._prepared.point(block, address)
+        for block, address in zip(self.input_blocks, addresses, strict=True):
+            self.prepared.point(block, address)
         self._addresses = addresses
         return True
 
-    def run(self, numbers: Sequence[float], *, counts: bool = True) -> Any:
+    def run(self, args: Sequence[float]) -> Any:
         """Replay it with these floats."""
-        prepared = self._prepared
-        for cell, value in zip(self._cells, numbers, strict=True):
-            prepared.floats[cell] = value
-        for block, nbytes in self._given.items():
-            memory = self._fresh[block] = Memory(nbytes, clear=False)
-            prepared.point(block, memory.address)
-        if self._draws:
-            prepared.set_counter()
+        for block, nbytes in self._fresh.items():
+            memory = self._made[block] = Memory(nbytes, clear=False)
+            self.prepared.point(block, memory.address)
         self.runs += 1
-        if counts:
-            for instance, count in self._counts:
-                instance.calls += count
-        prepared.run()
-        if self._draws:
-            prepared.keep_counter()
-            for which, operand in self._end.seeds:
-                self._instances[which][2].last_seed = prepared.number(operand)
-        return self._result()
-
-
-def _own_bytes(plan: Program) -> int:
-    """The bytes of a plan's own memory, without arguments and existing memory."""
-    return sum([block.nbytes for block in plan.blocks if block.kind in ("scratch", "data")])
+        for instance, count in self._counts:
+            instance.calls += count
+        if args:
+            self.take(args)
+        found = self._ends[self.go()]
+        assert found is not None, "it returns numbers or arrays"
+        return self._finish(*found)
 
 
 def _largest_number(plan: Program) -> float:
@@ -609,24 +565,6 @@ def _buffers(instances: Sequence[tuple[Any, Any, Any]], fields: Sequence[Field])
 def _shadows(buffer: Buffer) -> tuple[Buffer | None, ...]:
     """The gradient and the duals of a field."""
     return buffer.adjoint, buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent
-
-
-def _reader(result: ops.Result, prepared: Prepared, fresh: dict[int, Memory]) -> Callable[[], Any]:
-    """The reader of a result. `fresh`: by block, the memory of the run, which the result owns."""
-    kind, parts = result
-    if kind == "array":
-        view, dtype = parts
-        if view.block in prepared.given:
-            return lambda: np.ndarray(view.shape, dtype, fresh.pop(view.block).view())
-        return prepared.copier(view)
-    if kind == "number":
-        floats, at = prepared.floats, parts[0].number
-        return lambda: floats[at]
-    readers = [_reader(one, prepared, fresh) for one in parts]
-    if len(readers) == 2:
-        first, second = readers
-        return lambda: (first(), second())
-    return lambda: tuple([read() for read in readers])
 
 
 def _without_traces(value: Any) -> Any:

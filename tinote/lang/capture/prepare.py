@@ -141,13 +141,6 @@ class Prepared(Instructions):
         found = self.integers[operand.number]
         return bool(found) if operand.kind == "b" else found & 0xFFFFFFFFFFFFFFFF if operand.kind == "s" else found
 
-    def array(self, view: ops.View, dtype: str) -> Any:
-        """A contiguous copy of a view."""
-        memory = self._memories[view.block]
-        assert memory is not None
-        begin = memory.view()[view.offset :]
-        return np.ndarray(view.shape, dtype, begin).copy() if 0 not in view.shape else np.zeros(view.shape, dtype)
-
     def memory_of(self, view: ops.View) -> np.ndarray[Any, Any]:
         """The numbers of a view, without a copy."""
         memory = self._memories[view.block]
@@ -155,9 +148,11 @@ class Prepared(Instructions):
         dtype = numpy_type(scalar_named(view.type))
         return np.ndarray(view.shape, dtype, memory.view(), view.offset, view.strides)
 
-    def copier(self, view: ops.View) -> Callable[[], np.ndarray[Any, Any]]:
-        """A function that copies the numbers of a view."""
-        values = self.memory_of(view)
+    def copier(self, view: ops.View, dtype: str) -> Callable[[], np.ndarray[Any, Any]]:
+        """A function that copies the numbers of a view, as an array of this type."""
+        if 0 in view.shape:
+            return lambda: np.zeros(view.shape, dtype)
+        values = self.memory_of(view).view(dtype)
         return lambda: warm_copy(values)
 
     def point(self, block: int, address: int) -> None:

@@ -244,7 +244,7 @@ class Recording(Listener):
         self.trace = Trace()
         #: kernels that were prepared, with their keys and instances
         self.instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
-        self._tables = tables
+        self.tables = tables
         self._decisions = decisions
         self._decided = 0
         self._registers = 0
@@ -291,7 +291,7 @@ class Recording(Listener):
     def end(self, returned: Any, updates: tuple[tuple[int, ops.Operand], ...]) -> None:
         """The call has returned."""
         seeds: list[tuple[int, ops.Operand]] = []
-        for number, (_, _, instance) in enumerate(self._tables.instances.values()):
+        for number, (_, _, instance) in enumerate(self.tables.instances.values()):
             if type(instance.last_seed) is Traced:
                 seeds.append((number, self.operand(instance.last_seed)))
                 instance.last_seed = instance.last_seed.value
@@ -405,19 +405,19 @@ class Recording(Listener):
     # ---- hooks
 
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
-        self.instances[id(kernel), key] = self._tables.instances[id(kernel), key] = kernel, key, instance
+        self.instances[id(kernel), key] = self.tables.instances[id(kernel), key] = kernel, key, instance
 
     def launch(self, code: Any, values: Any) -> Any:
         if code.prints and not self._prints:
             raise self._refusal("a kernel that prints")
         arrays, numbers = values[: code.arrays], values[code.arrays :]
-        number = self._tables.code(code, self._fixed_place)
+        number = self.tables.code(code, self._fixed_place)
         pointers = tuple(
             [(slot, *self._place_of(code, arrays, at, address)) for slot, address, at in code.bound_addresses(arrays)]
         )
         arguments = tuple([self.operand(value) for value in numbers])
         span = caller()
-        for (name, _), argument in zip(self._tables.plan.codes[number].parameters, arguments, strict=False):
+        for (name, _), argument in zip(self.tables.plan.codes[number].parameters, arguments, strict=False):
             if argument.kind == "f" and not name.startswith("f") and isinstance(argument, ops.Register):
                 raise self._refusal(f"a float goes to an argument of type {name}")
         results = [(offset, t.name, self.register(_register_kind(t))) for offset, t in code.metadata_results()]
@@ -444,7 +444,7 @@ class Recording(Listener):
         if isinstance(target, MemoryPart) or isinstance(source, MemoryPart):
             return  # so are its copies
         if isinstance(source, ExternalMemory) and not self._is_known(source.begin):
-            block = self._tables.data(bytes(source.view()))
+            block = self.tables.data(bytes(source.view()))
             given = ops.View(block, 0, "u8", (source.nbytes,), (1,))
         else:
             given = self._view(source)
@@ -478,7 +478,7 @@ class Recording(Listener):
                 self._fill(target[(..., *index)], self.operand(data[index].item()))
             return
         whole = np.ascontiguousarray(np.broadcast_to(data, target.shape))
-        block = self._tables.data(whole.tobytes())
+        block = self.tables.data(whole.tobytes())
         to = self._view(target)
         self.add(ops.Copy(to, ops.View(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
 
@@ -538,7 +538,7 @@ class Recording(Listener):
             return _NULL, 0
         whole = self._wholes.holding(address, nbytes)
         if whole is not None:
-            return self._tables.field(*whole), address - whole[0].begin
+            return self.tables.field(*whole), address - whole[0].begin
         made = self._made.at(address, nbytes)
         if made is not None:
             return made[1][0], address - made[0]
@@ -557,7 +557,7 @@ class Recording(Listener):
         """The place of memory fixed in the code: memory outside fields is the kernel's own."""
         if self._is_known(memory.begin):
             return self._place(memory.begin)
-        return self._tables.field(memory.whole, name), memory.begin - memory.whole.begin
+        return self.tables.field(memory.whole, name), memory.begin - memory.whole.begin
 
     def _place_of(self, code: Native, arrays: Sequence[BoundArray], at: int, address: int) -> tuple[int, int]:
         """The place of an array argument's address. External memory is data."""
@@ -569,13 +569,13 @@ class Recording(Listener):
                 raise self._refusal(
                     "a kernel writes to an array that tinote does not own", "use a field or a ti.ndarray"
                 )
-            return self._tables.data(bytes(bound.memory.view())), 0
+            return self.tables.data(bytes(bound.memory.view())), 0
         return self._place(address)
 
     def borrow(self, held: Memory | Array, name: str, whose: Any) -> None:
         """Register external memory of `whose`, whose address differs each time."""
         begin = held.begin if isinstance(held, Memory) else _address(held)
-        self._made.add(begin, held.nbytes, (self._tables.borrowed(whose, name, held.nbytes), held))
+        self._made.add(begin, held.nbytes, (self.tables.borrowed(whose, name, held.nbytes), held))
 
     def knows(self, value: Any) -> bool:
         """Whether the step knows an array's memory."""
@@ -585,7 +585,7 @@ class Recording(Listener):
         return self._wholes.holding(address) is not None or self._made.holding(address) is not None
 
     def _make(self, address: int, nbytes: int, held: Any) -> int:
-        block = self._tables.scratch(self._scratch, nbytes)
+        block = self.tables.scratch(self._scratch, nbytes)
         self._scratch += 1
         self._made.add(address, nbytes, (block, held))
         return block

@@ -1,0 +1,80 @@
+"""Validates a plan by a call that counts: afterwards the plan is replayed on copies of the memory from before the call,
+and must leave there, bit for bit, what the call has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinote.lang.capture.captured import reader_of
+from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.recording import Tables
+from tinote.lang.capture.targets import prepared
+from tinote.lang.session.state import session
+from tinote.program import operations as ops
+from tinote.program.program import Program
+from tinote.runtime.launch import prints_to
+from tinote.runtime.memory import Memory
+
+
+class Rehearsal:
+    """The session's memory that a plan uses, as it was before a call, and the plan on it."""
+
+    def __init__(self, plan: Program, tables: Tables) -> None:
+        self._plan = plan
+        self._tables = tables
+        self._copies: list[Memory | None] = []
+        self._prepared: Prepared | None = None
+
+    def take(self) -> None:
+        """Copy the memory. Raises `MemoryError`."""
+        memories = self._tables.memories
+        for memory in memories[len(self._copies) :]:
+            self._copies.append(None if memory is None else Memory(memory.nbytes, clear=False))
+        for memory, copy in zip(memories, self._copies, strict=True):
+            if memory is not None and copy is not None:
+                copy.view()[:] = memory.view()
+        self._launches = session.launches
+
+    def forget_plan(self) -> None:
+        """The plan has other steps."""
+        self._prepared = None
+
+    @property
+    def prepared(self) -> Prepared:
+        """The plan on the copies, with launches on one thread."""
+        if self._prepared is None:
+            self._prepared = prepared(self._plan, self._tables.natives, self._copies, 1)
+        return self._prepared
+
+    def replay(self, inputs: Sequence[Any]) -> ops.End:
+        """Replay the plan with these inputs; returns the end that was reached. Raises `TinoteError`."""
+        found = self.prepared
+        for register, value in zip(self._plan.inputs, inputs, strict=True):
+            cells: Any = found.floats if register.kind == "f" else found.integers
+            cells[register.number] = value
+        after, session.launches = session.launches, self._launches
+        found.set_counter()
+        session.launches = after
+        with prints_to(lambda text: None):  # the call has printed it
+            return found.ends[found.run()]
+
+    def result(self, end: ops.End) -> Any:
+        """What the replay returns."""
+        return reader_of(end.result, self.prepared, {})()
+
+    @property
+    def has_drawn_alike(self) -> bool:
+        """Whether the replay and the call have drawn random numbers equally often."""
+        return self.prepared.counter == session.launches
+
+    @property
+    def differing(self) -> list[str]:
+        """The names of the blocks in which they have left something else."""
+        blocks = zip(self._plan.blocks, self._tables.memories, self._copies, strict=True)
+        return [
+            block.name
+            for block, memory, copy in blocks
+            if memory is not None and copy is not None and copy.view() != memory.view()
+        ]
