@@ -15,7 +15,6 @@ from tests.autodiff.user import array, overwrites, scalar
 from tests.lang import test_captured_steps_under_tapes as steps_under_tapes
 from tests.lang.test_captured_steps_under_tapes import CASES, Fields, loss_of, same
 from tinote.errors import DifferentiationError, KernelMemoryError
-from tinote.lang.ad import captured_loop
 from tinote.lang.session.state import session
 
 checkpointing: Any = sys.modules["tinote.lang.ad.checkpoint"]
@@ -129,7 +128,7 @@ def test_where_it_pays() -> None:
 
     for _ in range(2):
         assert rollout(fields, loop, 5)[0].captured.state == "learning"
-    captured_loop.loop_of(loop).spent = 1e3  # as after many calls
+    checkpointing.steps_of_loop(loop).spent = 1e3  # as after many calls
     assert rollout(fields, loop, 5)[0].captured.state == "replayed"
     assert rollout(fields, lambda t: step(), 4)[0].captured.state == "learning"
 
@@ -236,7 +235,7 @@ def test_objects_whose_methods_are_steps() -> None:
     assert all(report.captured.state == "replayed" for report, _, _ in found)
     assert same(found[0][1], found[2][1]) and not same(found[0][1], found[1][1])
     assert copy.deepcopy(first).k == 0.25
-    assert pickle.loads(pickle.dumps(captured_loop.loop_of(first.step))).how.state == "learning"
+    assert pickle.loads(pickle.dumps(checkpointing.steps_of_loop(first.step))).how.state == "learning"
 
 
 @pytest.mark.usefixtures("always")

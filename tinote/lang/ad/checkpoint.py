@@ -10,17 +10,21 @@ states stand at binomial distances (`binomial.py`), so that the fewest steps run
 elements that the steps write, found by watching their launches. It is copied whole: a state comes back several times,
 an entry of the tape's log of overwritten values once, and steps overwrite most of their state.
 
-Where it pays, steps are captured after the first of them: each is one native call, and so is its gradient
-(`captured_loop.py`).
+Where it pays, steps are captured after the first of them (`journal/step_capture.py`): each is one native call, and so
+is its gradient. Nobody has asked for that: it pays when the time that launches have taken in Python, in this call and
+in earlier ones of the same function, comes to more than the capture costs.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +35,8 @@ from tinote.errors import CaptureError, DifferentiationError, KernelFiniteError,
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.captured_loop import (
-    CAPTURE_CALLS,
-    CAPTURE_COST,
-    FORWARD_LAUNCH,
-    RECORDED_LAUNCH,
-    LoopProgram,
-    loop_of,
-    may_capture,
-)
 from tinote.lang.ad.journal.broken_path import LostValues
+from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, Read
 from tinote.lang.ad.journal.journal import Journal
@@ -49,6 +45,7 @@ from tinote.lang.ad.journal.needed_adjoints import needs_temporaries, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
+from tinote.lang.ad.journal.step_capture import StepsUnderTapes, captured_under_tape, may_run, steps_of
 from tinote.lang.ad.journal.step_log import (
     END,
     ElementPosition,
@@ -60,6 +57,7 @@ from tinote.lang.ad.journal.step_log import (
     number_word,
     place,
 )
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
@@ -77,6 +75,8 @@ from tinote.lang.kernels.arguments import (
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
 from tinote.runtime.memory import readable_size
+from tinote.runtime.owner import present_owner
+from tinote.runtime.seam import seam
 from tinote.source import Span, caller
 
 #: Gets the elements of a field (None: all) that a step is about to write.
@@ -84,6 +84,13 @@ Listener = Callable[[Buffer, IndexRegion | None], None]
 
 #: How many steps run as the function before they may be captured: the first one compiles.
 _FIRST_STEPS = 3
+#: What a launch costs in Python, in seconds: forwards, and recorded with its gradient.
+FORWARD_LAUNCH, RECORDED_LAUNCH = 4e-6, 30e-6
+#: What a capture costs: by itself, in seconds, and in calls of the step.
+CAPTURE_COST, CAPTURE_CALLS = 0.03, 60
+#: The most bytes of fields that a trial copies.
+_LARGEST_STATE = 64 << 20
+_PLACE = "__tinote_loop__"
 
 
 @dataclass
@@ -234,6 +241,76 @@ class _Snapshot(NamedTuple):
     known: int = 0
 
 
+def steps_of_loop(step: Callable[[int], Any]) -> StepsUnderTapes:
+    """What is known of a function whose steps are checkpointed; it is kept with that, or with the object whose method
+    it is.
+    """
+    if isinstance(step, CapturedFunction):
+        return steps_of(step)
+    place: Any = step
+    key = _PLACE
+    if isinstance(place, MethodType):
+        place, key = place.__self__, f"{_PLACE}{place.__name__}"
+    held = None if isinstance(place, partial) else getattr(place, "__dict__", None)
+    known = StepsUnderTapes()
+    found = held.setdefault(key, known) if isinstance(held, dict) else known
+    return found if isinstance(found, StepsUnderTapes) else known
+
+
+def may_capture(outer: Journal, memory: int) -> bool:
+    """Whether steps may be captured within a tape: nobody wants to know of their launches, nothing that is
+    differentiated goes through memory without a gradient, and the copies that a trial makes are within `memory` bytes.
+    """
+    config = session.config
+    fields = {id(field.memory.whole): field.memory.whole.nbytes for field in list(session.fields)}
+    return (
+        outer.records_steps
+        and not outer.active
+        and seam.listener is None
+        and sys.getprofile() is None
+        and config.arch != "python"
+        and not config.kernel_profiler
+        and 8 * sum(fields.values()) <= min(memory, 8 * _LARGEST_STATE)
+    )
+
+
+class _Replay:
+    """The captured steps of a loop within the tape `outer`: one record, for one after the other. `replays`: how many
+    have run.
+    """
+
+    def __init__(self, step: StepUnderTape, outer: Journal) -> None:
+        self.step = step
+        self.replays = 0
+        self._outer = outer
+        self._record = CapturedStep(step, StepRegions((), (), None), 0, 0)
+
+    def written(self, t: int) -> BufferRegions | None:
+        """What step `t` may write to; None if it has to run as the function. Raises `CaptureError` where something has
+        changed for good.
+        """
+        is_touched = t > 0  # what Python writes to a field before anything uses it is where the field begins
+        if seam.listener is not None or not may_run(self.step, (t,), self._outer, lambda _: is_touched):
+            return None
+        regions = self.step.regions((t,))
+        return None if regions is None else regions.written
+
+    def run(self, t: int) -> None:
+        """Run a step."""
+        self.replays += 1
+        self._record.run((t,))
+
+    @property
+    def gradients(self) -> set[Buffer]:
+        """Those that the gradients of steps read or write."""
+        return {buffer for way in self.step.ways for buffer in way.facts.gradients}
+
+    def reverse(self) -> None:
+        """Run the gradient of the step that ran last."""
+        record = self._record
+        record.way.reverse(record.kept, record.numbers, [0.0] * len(record.way.seeds), NO_ADJOINTS)
+
+
 class _Chain:
     """The loop: its state, the states that are kept, and what each step did when it first ran."""
 
@@ -269,8 +346,8 @@ class _Chain:
         self.log = StepLog()  # what each step did that ran as the function
         self.around: Journal | None = None  # what records the loop, while it runs for the first time
         self.is_inner = False  # whether that is part of another recording
-        self._loop = loop_of(step)
-        self._program: LoopProgram | None = None
+        self._loop = steps_of_loop(step)
+        self._replay: _Replay | None = None
         self._announced: BufferRegions = ()  # what it has written last
         self.count = 0  # of launches of the step under way
         self._shortest = float("inf")  # that a step has taken, in seconds
@@ -376,10 +453,7 @@ class _Chain:
         """Run a step for the first time."""
         if t == (0 if isinstance(self.step, CapturedFunction) else _FIRST_STEPS):
             self._capture(t, listener, outer)
-        program = self._program
-        if program is not None and program.is_for(t):
-            self._tell_written(program, t, listener)
-            program.run(t)
+        if self._replayed(t, listener):
             self.log.begin(logged=False)
             return
         self.log.begin(logged=True)
@@ -387,6 +461,16 @@ class _Chain:
         self.count, begin = 0, time.perf_counter()
         self._run(t, runner)
         self._shortest = min(self._shortest, time.perf_counter() - begin)
+
+    def _replayed(self, t: int, listener: Listener) -> bool:
+        """Run a step as the captured one, where there is one; gives whether it has run."""
+        replay = self._replay
+        written = None if replay is None else replay.written(t)
+        if replay is None or written is None:
+            return False
+        self._tell_written(written, listener)
+        replay.run(t)
+        return True
 
     def _capture(self, t: int, listener: Listener, outer: Journal) -> None:
         """Capture the steps if that pays, and note what they do to memory."""
@@ -398,23 +482,42 @@ class _Chain:
             loop.spent += costs
         if not pays or self.numbers or self.active or not may_capture(outer, self.memory - self._held(0)):
             return
-        program = loop.program(self.step, t, outer)
+        found = loop.form((present_owner(), _PLACE), lambda _: self._captured(t), anew=True)
         self.report.captured = loop.how
-        if program is None or self._held(program.nbytes) > self.memory:
+        if found is None:
             return
-        if program.is_for(t):
-            self._tell_written(program, t, listener)
-        for facts in program.facts:
-            for arguments in facts.launches:
+        facts = [way.facts for way in found.ways]
+        for name in found.forward.assigned:
+            self._runs_as_function(f"{name}, which a step assigns, would not go back", found.span)
+            return
+        for buffer, span in [item for one in facts for item in one.activated.items()]:
+            what = f"values that are differentiated go through '{buffer.name}', which has no gradient"
+            self._runs_as_function(what, span)
+            return
+        if self._held(found.nbytes) > self.memory:
+            return
+        self._replay = _Replay(found, outer)
+        written = self._replay.written(t)
+        if written is not None:
+            self._tell_written(written, listener)
+        for one in facts:
+            for arguments in one.launches:
                 self.launches[id(arguments), True] = arguments
-            self.loaded |= facts.loaded
-            self.recorded |= facts.written - facts.assigned
-        self.fit(program.nbytes)
-        self._program = program
+            self.loaded |= one.loaded
+            self.recorded |= one.written - one.assigned
+        self.fit(found.nbytes)
 
-    def _tell_written(self, program: LoopProgram, t: int, listener: Listener) -> None:
-        """Step `t` is about to run as the program."""
-        written = program.written(t)
+    def _runs_as_function(self, why: str, span: Span) -> None:
+        self.report.captured = StepCapture("function", why, span)
+
+    def _captured(self, t: int) -> StepUnderTape:
+        step = self.step
+        if isinstance(step, CapturedFunction):
+            return captured_under_tape(step.__tinote_step__, (t,), (False,), step.parameters, Journal, {})
+        return captured_under_tape(step, (t,), (False,), (), Journal, {}, unasked=True)
+
+    def _tell_written(self, written: BufferRegions, listener: Listener) -> None:
+        """The captured step is about to write this."""
         if written is not self._announced:  # the same for all steps, unless it depends on their number
             self._announced = written
             for buffer, region in written:
@@ -485,7 +588,7 @@ class _Chain:
 
         launches, back = session.launches, outer.gradients
         if back is not GRADIENT or outer.observer is not None or self.lost or self.active:
-            self._program = None  # what it does not see stays with the function
+            self._replay = None  # what it does not see stays with the function
         end = self.steps
         try:
             total = advances(self.steps + 1, self.slots)
@@ -496,12 +599,12 @@ class _Chain:
                         free = self.slots - len(self.kept) + 1
                         stop = position + distance(end - position, free) if free >= 2 else end - 1
                         while position < stop:
-                            self._replay(position, listener, back, taping=False)
+                            self._run_again(position, listener, back, taping=False)
                             position += 1
                             shown.update()
                         if free >= 2:
                             self._keep(position)
-                    self._replay(position, listener, back, taping=True, outer=outer)
+                    self._run_again(position, listener, back, taping=True, outer=outer)
                     shown.update()
                     end = position
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
@@ -511,8 +614,8 @@ class _Chain:
             self._count_replays()
 
     def _count_replays(self) -> None:
-        if self._program is not None:
-            self.report.captured = self.report.captured._replace(replays=self._program.replays)
+        if self._replay is not None:
+            self.report.captured = self.report.captured._replace(replays=self._replay.replays)
 
     def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]
@@ -523,7 +626,7 @@ class _Chain:
             snapshot.copies.put_back()
         return snapshot.position
 
-    def _replay(
+    def _run_again(
         self,
         t: int,
         listener: Listener,
@@ -556,20 +659,18 @@ class _Chain:
                 runner.forget()
 
     def _replay_captured(self, t: int, outer: CustomSweep | None) -> bool:
-        """Run a step again, and its gradient, as the captured program; gives whether there is one."""
-        program = self._program
-        if program is None:
-            return False
+        """Run a step again, and its gradient, as the captured one; gives whether it has run."""
+        replay = self._replay
         try:
-            if not program.is_for(t):
+            if replay is None or replay.written(t) is None:
                 return False
         except CaptureError as error:
             raise self.differs(t, error.message, self.span) from error
-        program.run(t)
+        replay.run(t)
         if outer is not None:
-            outer.use_gradients(program.gradients)
+            outer.use_gradients(replay.gradients)
             try:
-                program.reverse()
+                replay.reverse()
             except KernelFiniteError as error:
                 error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
                 raise
@@ -589,7 +690,7 @@ class _Chain:
         self.kept.clear()
         self.first = RegionCopies()
         self._later_bytes = 0
-        self._program = None
+        self._replay = None
 
 
 def _refuse_old_values(arguments: Arguments) -> None:

@@ -151,10 +151,8 @@ class CapturedFunction:
         self._last: Captured | None = None
         #: by the kind of arguments, why there is no program on a GPU, with the session's generation
         self._unproved: dict[Any, tuple[CaptureError, int]] = {}
-        #: its form under a tape, for each kind of arguments; stored here by `lang/ad/journal/captured_steps.py`
-        self.under_tapes: dict[Any, Any] = {}
-        self.last_under_tape: Any = None
-        self.how_under_tapes = StepCapture("learning")
+        #: its forms under tapes; stored here by `lang/ad/journal/step_capture.py`
+        self.under_tapes: Any = None
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -289,6 +287,11 @@ class CapturedFunction:
                     self._unproved[key] = error, session.generation
                 raise
         return known, given
+
+    @property
+    def how_under_tapes(self) -> StepCapture:
+        """How its last call under a tape ran, and why it was recorded launch by launch where it was."""
+        return StepCapture("learning") if self.under_tapes is None else self.under_tapes.how  # type: ignore[no-any-return]
 
     @property
     def is_captured(self) -> bool:

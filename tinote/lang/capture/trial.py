@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,18 +251,20 @@ class Trial:
         before = self.inputs[len(self.inputs) - len(self.variables) :]
         return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
 
-    def prove(self, program: Captured) -> None:
-        """Raise `CaptureError` unless the program has the effects of the function, from several states."""
+    def prove(self, program: Captured, gradients: Collection[Memory] = ()) -> None:
+        """Raise `CaptureError` unless the program has the effects of the function, from several states. `gradients`:
+        those that vary besides.
+        """
         dependencies = program.guards.dependencies
         self.refuse_changes(dependencies)
-        self.settle(program)
+        self.settle(program, gradients)
         program.use(1)
         agreement = self.agreement(program)
         for variation in VARIATIONS:
             self.begin(variation)
             self.forget_prints()
             try:
-                wanted = [self.left(self.call(self.listening())) for _ in range(CALLS)]
+                wanted = self.by_function()
             except (TinoteError, ArithmeticError, ValueError):
                 if variation == VARIATIONS[0]:
                     raise
@@ -270,14 +272,22 @@ class Trial:
             self.refuse_changes(dependencies)
             self.begin(variation)
             self.forget_prints()
-            for call in range(CALLS):
-                try:
-                    found = self.left(program.run(tuple(self._arguments)))
-                except TinoteError as error:
-                    what = f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}"
-                    raise _unproved(CaptureError(what, error.span)) from None
-                if not self.agree(agreement, found, wanted[call]):
-                    raise _unproved(self._first_difference(program, variation, call, wanted[call], found))
+            for at, (a, b) in enumerate(zip(wanted, self.by_program(program), strict=True)):
+                if not self.agree(agreement, a, b):
+                    raise self.difference(program, variation, at, a, b)
+
+    def by_function(self) -> list[Left]:
+        """The effects of consecutive calls of the function."""
+        return [self.left(self.call(self.listening())) for _ in range(CALLS)]
+
+    def by_program(self, program: Captured) -> Iterable[Left]:
+        """The same of the program."""
+        for _ in range(CALLS):
+            try:
+                yield self.left(program.run(tuple(self._arguments)))
+            except TinoteError as error:
+                what = f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}"
+                raise _unproved(CaptureError(what, error.span)) from None
 
     def agreement(self, program: Captured) -> Agreement:
         """The comparison of the program with its function."""
@@ -306,15 +316,10 @@ class Trial:
         memory = [bytes(memory.view()) for memory, _ in self._memories]
         return Left(returned, values, session.launches, memory, printed)
 
-    def _first_difference(
-        self,
-        program: Captured,
-        variation: tuple[float, int],
-        calls: int,
-        wanted: Left,
-        found: Left,
+    def difference(
+        self, program: Captured, variation: tuple[float, int], at: int, wanted: Left, found: Left
     ) -> CaptureError:
-        """The error that names the first step after which memory differs."""
+        """The error of the call `at`, which names the first step after which memory differs."""
         agrees = self.agreement(program).of_memory
         states_of = zip(self._memories, self._all_of(wanted), self._all_of(found), strict=True)
         names = [name for (memory, name), a, b in states_of if not agrees(memory, a, b)]
@@ -324,7 +329,7 @@ class Trial:
 
         def start() -> None:
             self.begin(variation)
-            for _ in range(calls):
+            for _ in range(at):
                 self.call(self.listening())
 
         start()
@@ -347,11 +352,12 @@ class Trial:
                 high = middle
         step = states.steps[low] if low < len(states.steps) else None
         span = getattr(step, "span", NOWHERE)
-        return CaptureError(
+        error = CaptureError(
             f"this cannot be captured: replayed, {what}, first after {_in_words(step)}",
             span if span != NOWHERE else place_of_function(self._function),
             hint="something changes memory, or decides what is done, that a capture does not see",
         )
+        return _unproved(error)
 
 
 def _unproved(error: CaptureError) -> CaptureError:

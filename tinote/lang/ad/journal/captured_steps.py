@@ -260,10 +260,10 @@ class StepUnderTape:
             way.use(self.forward, threads)
 
     @property
-    def scratch_bytes(self) -> int:
-        """The bytes of scratch memory of its two parts."""
+    def nbytes(self) -> int:
+        """The bytes of its own memory, with those of one record."""
         plans = [self.forward.plan, *[way.plan for way in self.ways]]
-        return sum([block.nbytes for plan in plans for block in plan.blocks if block.kind == "scratch"])
+        return self.kept_bytes + sum([plan.own_bytes for plan in plans])
 
     def run(self, args: Sequence[Any], kept: Memory | None) -> tuple[Way, tuple[int, ...], Any]:
         """Run it; returns its path, the numbers to save, and its result."""

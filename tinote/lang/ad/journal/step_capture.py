@@ -43,6 +43,8 @@ from tinote.source import Span, caller
 
 #: Greatest number of kinds of arguments for which one step is captured.
 _MOST_KINDS = 16
+#: Greatest number of captures of a function that is captured anew after changes.
+_MOST_CAPTURES = 8
 #: Least number of saved bytes that the gradient could recompute from which on recomputing is faster. Measured.
 LEAST_SHARED = 128 << 10
 
@@ -55,13 +57,67 @@ class RecordedCall(NamedTuple):
     seeds: tuple[ops.Register, ...]
 
 
+class StepsUnderTapes:
+    """The captured forms of a function under tapes, each for a kind of arguments. `how`: how its last call ran; `last`:
+    the form of that; `spent`: what its launches have cost in Python as a step of checkpointed loops, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.how = StepCapture("learning")
+        self.last: StepUnderTape | None = None
+        self.spent = 0.0
+        self._known: dict[Any, StepUnderTape | Refused] = {}
+        self._captures = 0
+
+    def __reduce__(self) -> Any:
+        """In another process, and in a copy of who has it, nothing is known."""
+        return StepsUnderTapes, ()
+
+    def form(
+        self,
+        key: tuple[Any, ...],
+        capture: Callable[[bool], StepUnderTape],
+        may_share: Callable[[int], bool] | None = None,
+        *,
+        anew: bool = False,
+    ) -> StepUnderTape | None:
+        """The form for arguments of this kind; None where the function is to run. `capture` makes it, perhaps with
+        saved values that gradients could compute; `may_share`: whether that many bytes of them may be saved, by default
+        none. `anew`: it is captured anew where something has changed that it depends on.
+        """
+
+        def attempt(shares: bool) -> StepUnderTape | Refused:
+            self._captures += 1
+            try:
+                return capture(shares)
+            except TinoteError as error:
+                return Refused(error)
+
+        found = self._known.get(key)
+        if anew and isinstance(found, StepUnderTape) and self._captures < _MOST_CAPTURES:
+            found = found if found.forward.guards.broken() is None else None
+        if found is None:
+            if len(self._known) == _MOST_KINDS:
+                return None
+            found = self._known[key] = attempt(may_share is not None)
+        if isinstance(found, StepUnderTape):
+            self.last = found
+            if may_share is not None and not may_share(found.shared_bytes):
+                if found.unshared is None:
+                    found.unshared = attempt(False)
+                found = found.unshared
+        self.how = how(found)
+        return None if isinstance(found, Refused) else found
+
+
 def step_for(
     program: CapturedFunction, args: tuple[Any, ...], kwargs: dict[str, Any], journal: Any, make: Callable[[], Any]
 ) -> tuple[StepUnderTape, tuple[Any, ...]] | None:
     """The captured form of a step for a journal, and its arguments; captures it if needed. None where the function is
     to run. `make`: makes a new journal. Raises `CaptureError` for one that is out of date.
     """
-    last = program.last_under_tape
+    known = steps_of(program)
+    last, may_share = known.last, journal.saved.may_share
     if (
         last is not None
         and not kwargs
@@ -69,8 +125,8 @@ def step_for(
         and not last.inputs
         and last.active == journal.active.keys()
     ):
-        fitting = last if journal.saved.may_share(last.shared_bytes) else last.unshared
-        if isinstance(fitting, StepUnderTape) and _may_run(fitting, journal, args):
+        fitting = last if may_share(last.shared_bytes) else last.unshared
+        if isinstance(fitting, StepUnderTape) and may_run(fitting, args, journal, journal.touches):
             return fitting, args
     try:
         given, kinds = program.given(args, kwargs)
@@ -80,45 +136,33 @@ def step_for(
     if any(isinstance(one, Field) and one.stands_in for one in given):
         return None  # another object at each call
     held = dict(journal.active)
-    key = (*kinds, *active, frozenset(held))
 
-    def capture(*, shares: bool) -> StepUnderTape | Refused:
+    def capture(shares: bool) -> StepUnderTape:
         plain = tuple([one.value if type(one) is Traced else one for one in given])
-        try:
-            return captured_under_tape(
-                program.__tinote_step__, plain, active, program.parameters, make, held, shares=shares
-            )
-        except TinoteError as error:
-            return Refused(error)
+        function, names = program.__tinote_step__, program.parameters
+        return captured_under_tape(function, plain, active, names, make, held, shares=shares)
 
-    found = program.under_tapes.get(key)
-    if found is None:
-        if len(program.under_tapes) == _MOST_KINDS:
-            return None
-        found = program.under_tapes[key] = capture(shares=True)
-    if isinstance(found, StepUnderTape):
-        program.last_under_tape = found
-        if not journal.saved.may_share(found.shared_bytes):
-            if found.unshared is None:
-                found.unshared = capture(shares=False)
-            found = found.unshared
-    program.how_under_tapes = how(found)
-    if isinstance(found, Refused):
-        return None
-    if not _may_run(found, journal, given):
-        found.forward.refuse_if_stale()
-        return None
-    return found, given
+    found = known.form((*kinds, *active, frozenset(held)), capture, may_share)
+    return (found, given) if found is not None and may_run(found, given, journal, journal.touches) else None
 
 
-def _may_run(step: StepUnderTape, journal: Any, args: Sequence[Any]) -> bool:
-    """Whether it is valid: dependencies are unchanged, gradients have no other owner, no other recording is open, and
-    it does not overwrite elements that its own gradient needs. Values that Python writes to a field before any use are
-    its initial values.
+def steps_of(program: CapturedFunction) -> StepsUnderTapes:
+    """The forms of a captured function under tapes."""
+    if program.under_tapes is None:
+        program.under_tapes = StepsUnderTapes()
+    return program.under_tapes  # type: ignore[no-any-return]
+
+
+def may_run(step: StepUnderTape, args: Sequence[Any], journal: Any, touches: Callable[[Buffer], bool]) -> bool:
+    """Whether it may run in a journal: dependencies are unchanged, gradients have no other owner, no other recording is
+    open, and it does not overwrite elements that its own gradient needs. `touches`: whether a field has been used
+    before, as values that Python writes to it otherwise are its initial values. Raises `CaptureError` for one that is
+    out of date.
     """
-    if not step.forward.guards.hold(journal) or (step.fixed is None and step.regions(args) is None):
+    if not step.forward.guards.hold(journal):
+        step.forward.refuse_if_stale()
         return False
-    return not step.assigned or all(map(journal.touches, step.assigned))
+    return (step.fixed is not None or step.regions(args) is not None) and all(map(touches, step.assigned))
 
 
 def how(found: StepUnderTape | Refused) -> StepCapture:
@@ -134,15 +178,15 @@ def captured_under_tape(
     active: tuple[bool, ...],
     names: Sequence[str],
     make: Callable[[], Any],
-    held: Mapping[Buffer, Span] | None,
+    held: Mapping[Buffer, Span],
     *,
     shares: bool = False,
     unasked: bool = False,
 ) -> StepUnderTape:
     """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal;
-    `held`: memory without a gradient that holds differentiated values before, None where none may get any; `shares`:
-    launches save values that their gradients would recompute, if the step can be captured so; `unasked`: captured
-    automatically (`captured`). Raises `CaptureError`.
+    `held`: memory without a gradient that holds differentiated values before; `shares`: launches save values that their
+    gradients would recompute, if the step can be captured so; `unasked`: captured automatically (`captured`). Raises
+    `CaptureError`.
     """
     dependencies = dependencies_of(function, names, unasked=unasked)
     shared: _Trial | None = None
@@ -171,6 +215,10 @@ def captured_under_tape(
         except TinoteError:
             if shared is None or not shared.shared_bytes:
                 raise
+        except Exception as error:  # of the function's own, with another number, or under a condition
+            if not unasked:
+                raise
+            raise CaptureError(f"a trial of it raises {type(error).__name__}: {error}") from None
     # Perhaps because the sizes of its saved values depend on its arguments.
     return captured_under_tape(function, given, active, names, make, held, unasked=unasked)
 
@@ -182,6 +230,7 @@ class _Trial(Trial):
 
     shares = False
     shared_bytes = 0
+    proved: StepUnderTape
 
     def __init__(
         self,
@@ -190,7 +239,7 @@ class _Trial(Trial):
         variables: list[tuple[Any, Any]],
         active: tuple[bool, ...],
         make: Callable[[], Any],
-        held: Mapping[Buffer, Span] | None,
+        held: Mapping[Buffer, Span],
     ) -> None:
         super().__init__(self._forth_and_back, given, variables, ())
         self.held = held
@@ -249,7 +298,7 @@ class _Trial(Trial):
         journal.starts_from(living_buffers())
         if self.shares:
             journal.share_work()
-        for buffer, span in (self.held or {}).items():
+        for buffer, span in self.held.items():
             journal.activate(buffer, span)
         return journal
 
@@ -264,37 +313,29 @@ class _Trial(Trial):
 
     def prove_reverse(self, step: StepUnderTape) -> None:
         """Raise `CaptureError` unless calls and their gradients have the effects of those of the function."""
-        dependencies = step.forward.guards.dependencies
-        self.refuse_changes(dependencies)
-        self.settle(step.forward, [memory_of(buffer) for way in step.ways for buffer in way.facts.gradients])
-        step.use(1)
-        agreement = self.agreement(step.forward)
+        self.proved = step
+        for way in step.ways:
+            way.use(step.forward, 1)
+        self.prove(step.forward, [memory_of(buffer) for way in step.ways for buffer in way.facts.gradients])
 
-        def by_function(journal: Any, given: Sequence[Any]) -> Any:
-            return self._listened(lambda: self._run(journal, given))
+    def by_function(self) -> list[Left]:
+        return self._outcome(self._as_function, self._as_function)
 
-        def by_program(journal: Any, given: Sequence[Any]) -> Any:
-            may_run = step.regions(given) is not None
-            return journal.run_captured(step, given) if may_run else by_function(journal, given)
-
+    def by_program(self, program: Captured) -> list[Left]:
         # Where differentiated values are written to memory, later calls start with other active memory.
-        again = by_function if any(way.facts.activated for way in step.ways) else by_program
-        for variation in VARIATIONS:
-            self.begin(variation)
-            self.forget_prints()
-            try:
-                wanted = self._outcome(by_function, by_function)
-            except (TinoteError, ArithmeticError, ValueError):
-                if variation == VARIATIONS[0]:
-                    raise
-                continue  # the function has no value there
-            self.refuse_changes(dependencies)
-            self.begin(variation)
-            self.forget_prints()
-            found = self._outcome(by_program, again)
-            for name, a, b in zip((*["a call"] * CALLS, "a gradient"), wanted, found, strict=True):
-                if not self.agree(agreement, a, b):
-                    raise CaptureError(f"this cannot be captured: replayed, {name} does something else", step.span)
+        writes_active = any(way.facts.activated for way in self.proved.ways)
+        return self._outcome(self._as_program, self._as_function if writes_active else self._as_program)
+
+    def _as_function(self, journal: Any, given: Sequence[Any]) -> Any:
+        return self._listened(lambda: self._run(journal, given))
+
+    def _as_program(self, journal: Any, given: Sequence[Any]) -> Any:
+        may_run = self.proved.regions(given) is not None
+        return journal.run_captured(self.proved, given) if may_run else self._as_function(journal, given)
+
+    def difference(self, program: Captured, variation: tuple[float, int], at: int, a: Left, b: Left) -> CaptureError:
+        name = "a call" if at < CALLS else "a gradient"
+        return CaptureError(f"this cannot be captured: replayed, {name} does something else", self.proved.span)
 
     def _listened(self, act: Callable[[], Any]) -> Any:
         """Run a function with launches on one thread, as in a capture."""
@@ -365,19 +406,15 @@ def _refuse_updates(values: Sequence[Any]) -> None:
 def _facts(
     journal: Any,
     outputs: tuple[bool, ...],
-    held: Mapping[Buffer, Span] | None,
+    held: Mapping[Buffer, Span],
     recording: Recording | None,
     inputs: Sequence[ops.Register],
 ) -> StepFacts:
-    """The effects of the call in a journal. `held`: memory without a gradient that held differentiated values before,
-    None where none may; `inputs`: the input registers of a call. Raises `CaptureError` for effects that require a
-    journal of each launch.
+    """The effects of the call in a journal. `held`: memory without a gradient that held differentiated values before;
+    `inputs`: the input registers of a call. Raises `CaptureError` for effects that require a journal of each launch.
     """
     if journal.trace.has_taken_out:
         raise _refusal("it takes a plain number out of one that is differentiated")
-    for buffer, span in journal.active.items() if held is None else ():
-        what = f"values that are differentiated go through '{buffer.name}', which has no gradient"
-        raise CaptureError(f"this cannot be captured: {what}", span, hint="make it with needs_grad=True")
     LostValues().follow(journal.events)
     launches: dict[int, Any] = {}
     loaded, written, assigned = set[Buffer](), set[Buffer](), set[Buffer]()
@@ -435,7 +472,7 @@ def _facts(
         moving,
         tuple(touching) if moving else (),
         frozenset(touched & journal.active.keys()),
-        {buffer: span for buffer, span in journal.active.items() if buffer not in (held or {})},
+        {buffer: span for buffer, span in journal.active.items() if buffer not in held},
     )
 
 
@@ -541,7 +578,7 @@ def _cut(trial: _Trial, plan: Program, tables: Tables, guards: Guards) -> StepUn
         kept_bytes,
         trial.shared_bytes,
         [k for k, yes in enumerate(trial.active) if yes],
-        frozenset(trial.held or ()),
+        frozenset(trial.held),
     )
 
 
