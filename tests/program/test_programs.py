@@ -15,17 +15,20 @@ import tinote as ti
 from tests.program.random_programs import Failed, RandomProgram, memory_of, mixed
 from tinote.compiler.launch.native import Native
 from tinote.ir.tokens import ParseError
+from tinote.ir.types import scalar_named
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.data.fields import Field
 from tinote.program import operations as ops
 from tinote.program import simplify as simplifying
-from tinote.program.interpret import Ended, interpret
+from tinote.program.interpret import OPERATIONS, Ended, interpret
+from tinote.program.overflow import may_overflow
 from tinote.program.parse import parse
 from tinote.program.program import Path, Program
 from tinote.program.simplify import simplified
 from tinote.program.text import show
 from tinote.program.verify import InvalidProgram, verify
 from tinote.runtime.memory import Memory
+from tinote.source import NOWHERE
 
 STEP = File(__file__).with_name("step.txt")
 INPUTS = (0.75, -1.25)
@@ -284,6 +287,48 @@ def launched_alone(
     for content, made in zip(memory, memories, strict=True):
         content[:] = made.view()[: len(content)]
     return [prepared.number(one) for one in gives]
+
+
+_WHOLE = ("add", "subtract", "multiply", "negative", "absolute", "floor_divide", "remainder", "true_divide", "lt")
+
+
+def test_integers_that_may_not_fit_are_found() -> None:
+    """Where a random program is not refused, all its integers fit, whatever is in memory."""
+    formats, refused = {"i8": "b", "i16": "h", "i32": "i", "u32": "I", "i64": "q"}, 0
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        types = [str(one) for one in random.choice(list(formats), 3)]
+        steps: list[ops.Operation] = []
+        for k, name in enumerate(types):
+            steps.append(ops.LoadElement(ops.Register("i", k), ops.View(0, 8 * k, name, (), ()), NOWHERE))
+        whole: list[ops.Operand] = [
+            *[ops.Register("i", k) for k in range(3)],
+            ops.Constant("i", int(random.integers(9))),
+        ]
+        for k in range(3, 7):
+            operation = str(random.choice(_WHOLE))
+            given = tuple([whole[n] for n in random.integers(len(whole), size=OPERATIONS[operation].operands)])
+            kind = {"true_divide": "f", "lt": "b"}.get(operation, "i")
+            steps.append(ops.Compute(operation, ops.Register(kind, k), given, NOWHERE))
+            whole += [ops.Register("i", k)] if kind == "i" else []
+        end = ops.End(ops.Result("constant", (None,)), (), ())
+        program = Program([ops.Block("field", "x", 24)], root=Path([*steps, end]))
+        verify(program)
+        if may_overflow(program) is not None:
+            refused += 1
+            continue
+        for _ in range(30):
+            memory = bytearray(24)
+            for k, name in enumerate(types):
+                t = scalar_named(name)
+                extremes = [t.lowest, t.highest, 0, 1, t.lowest + 1, int(random.integers(t.lowest, t.highest))]
+                struct.pack_into(formats[name], memory, 8 * k, int(random.choice(extremes)))
+            try:
+                found = interpret(program, [memory], [], lambda *_: [])
+            except ZeroDivisionError:
+                continue
+            assert all(abs(value) < 1 << 63 or value == -(1 << 63) for value in found.registers.values()), seed
+    assert 50 < refused < 250
 
 
 def test_what_a_captured_step_does_can_be_read_and_is_what_it_means() -> None:

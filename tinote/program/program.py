@@ -29,6 +29,11 @@ class Path:
             left += path.sides.values()
         return found
 
+    @property
+    def operations(self) -> list[ops.Operation]:
+        """The operations of this path and all that follow it."""
+        return [one for path in self.all() for one in path.steps]
+
     def unseen(self) -> list[bool] | None:
         """The decisions that lead to a side that no call took; None where there is none."""
         if self.branch is None:
@@ -63,10 +68,14 @@ class Program:
         self.root = earlier.root
 
     @property
+    def operations(self) -> list[ops.Operation]:
+        """The operations of all paths."""
+        return self.root.operations
+
+    @property
     def written(self) -> set[int]:
         """The blocks that it may write to."""
-        steps = [step for path in self.root.all() for step in path.steps]
-        return set[int]().union(*[ops.written_by(self.codes, step) for step in steps])
+        return set[int]().union(*[ops.written_by(self.codes, one) for one in self.operations])
 
     @property
     def own_bytes(self) -> int:

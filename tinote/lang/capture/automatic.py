@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
-from tinote.ir.types import scalar_named
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.dependencies import Dependencies, place_of
@@ -36,10 +35,11 @@ from tinote.lang.capture.watching import Watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.program import operations as ops
+from tinote.program.overflow import may_overflow
 from tinote.program.program import Path, Program
 from tinote.runtime.memory import readable_size
 from tinote.runtime.seam import seam
-from tinote.source import NOWHERE, Span
+from tinote.source import NOWHERE
 
 LONGEST_STEP = 0.02
 """A step that takes longer, in seconds, is not captured: a replay would save almost nothing, and its validation takes
@@ -60,9 +60,6 @@ _MOST_PATHS = 64
 #: Number of calls that run as the function after a program has become stale, which grows each time; and the number of
 #: replays that resets it.
 _FIRST_WAIT, _LONGEST_WAIT, _LONG_LIFE = 16, 4096, 1000
-
-_EXACT = 1 << 53
-_WORDS = (-(1 << 63), (1 << 63) - 1)
 
 
 class AutomaticCapture:
@@ -408,7 +405,7 @@ class _Learning:
         is_new = path not in self._proofs
         self._proofs.setdefault(path, 0)
         if is_new:
-            span = _may_overflow(self._plan)
+            span = may_overflow(self._plan)
             if span is not None:
                 recording.refused = CaptureError(
                     "this cannot be captured: integers of more than 64 bits may arise here", span
@@ -524,69 +521,3 @@ class _Live(Captured):
 
 def _same_bits(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a.hex() == b.hex() if isinstance(a, float) else bool(a == b))
-
-
-# ---- integers
-
-
-def _may_overflow(plan: Program) -> Span | None:
-    """Where a replay may fail at an integer that Python can represent: one of more than 64 bits, or one that is not
-    exact as an f64. Arithmetic on inputs alone is tried before the first step of each replay.
-    """
-
-    def of_path(path: Path, known: dict[int, tuple[int, int] | None]) -> Span | None:
-        known = dict(known)
-        for step in path.steps:
-            if isinstance(step, ops.LoadElement):
-                if step.source.type == "u64":
-                    return step.span
-                known[step.register.number] = _range_of(step.source.type)
-            elif isinstance(step, ops.Launch):
-                known.update({register.number: _range_of(name) for _, name, register in step.results})
-            elif isinstance(step, ops.Compute):
-                fits, found = _computed(step, known)
-                if not fits:
-                    return step.span
-                known[step.register.number] = found
-        return next((span for side in path.sides.values() if (span := of_path(side, known)) is not None), None)
-
-    return of_path(plan.root, {register.number: None for register in plan.inputs})
-
-
-def _range_of(name: str) -> tuple[int, int]:
-    t = scalar_named(name)
-    return (t.lowest, t.highest) if t.kind in "iu" else (0, 1)
-
-
-def _computed(step: ops.Compute, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
-    """Whether the operation has a result for all operands, and its range; None for results of inputs alone."""
-    ranges = [
-        ((one.bits, one.bits) if isinstance(one, ops.Constant) else known.get(one.number)) for one in step.operands
-    ]
-    integers = [one.kind in "ib" for one in step.operands]
-    if all(isinstance(one, ops.Constant) or known.get(one.number, _WORDS) is None for one in step.operands):
-        return True, None
-    given = [_WORDS if one is None else one for one in ranges]
-    largest = [max(-low, high) for low, high in given]
-    if not all(integers):
-        is_comparison = step.operation in ("lt", "le", "gt", "ge", "eq", "ne")
-        pairs = zip(integers, largest, strict=True)
-        return not is_comparison or all(not whole or most <= _EXACT for whole, most in pairs), (0, 1)
-    (a, b), (c, d) = given[0], given[-1]
-    match step.operation:
-        case "add":
-            found = a + c, b + d
-        case "subtract":
-            found = a - d, b - c
-        case "multiply":
-            products = [x * y for x in (a, b) for y in (c, d)]
-            found = min(products), max(products)
-        case "true_divide":
-            return max(largest) <= _EXACT, (0, 0)
-        case "floor_divide" | "negative" | "absolute":
-            found = -largest[0], largest[0]
-        case "remainder":
-            found = -largest[-1], largest[-1]
-        case _:
-            return True, (0, 1)
-    return _WORDS[0] <= found[0] and found[1] <= _WORDS[1], found

@@ -19,6 +19,7 @@ from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, Note, TinoteError
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.recording import address_of
 from tinote.lang.session.state import session
 from tinote.lazy import lazy
 from tinote.program import operations as ops
@@ -79,7 +80,7 @@ class Batch:
         private = {number for number in written if tables.memories[number] is not None}
         fields = set(private)
         for array, differs in arrays:
-            block = blocks.get(_address(array))
+            block = blocks.get(address_of(array))
             if block is None:
                 self._arrays.append(None)  # not read
             elif differs or block in written:
@@ -95,7 +96,7 @@ class Batch:
             self.taken_blocks.append((block, memory.nbytes, self._entry(memory.address), 0))
         self._private = private
         self._data = [_filled(block.data) if block.kind == "data" else None for block in plan.blocks]
-        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, ops.End)]
+        ends = [step for step in plan.operations if isinstance(step, ops.End)]
         self._structure = _structure(ends[0].result)
         if any(_structure(end.result) != self._structure for end in ends):
             raise CaptureError(
@@ -104,7 +105,7 @@ class Batch:
                 span,
             )
         #: rows to store, each with the entry of every part
-        self.rows = [_Row(self, *leaf) for leaf in _leaves(self._structure)]
+        self.rows = [_Row(self, kind, *parts) for kind, parts in _leaves(self._structure)]
         self.table = Memory(8 * len(self._table))
         self.table.view()[:] = struct.pack(f"<{len(self._table)}q", *self._table)
         self._words = self.table.view().cast("q")
@@ -132,19 +133,19 @@ class Batch:
         with self._lock:
             words = self._words
             for (_, entry, _), values in zip(self.taken_numbers, numbers, strict=True):
-                words[entry] = _address(values)
+                words[entry] = address_of(values)
             counters = session.launches + self._draws * np.arange(count, dtype=np.int64)
-            words[self.counter_entry] = _address(counters)
+            words[self.counter_entry] = address_of(counters)
             for place, array in zip(self._arrays, arrays, strict=True):
                 if isinstance(place, int):
-                    words[place] = _address(array)
+                    words[place] = address_of(array)
                 elif place is not None:
                     place[...] = array
             found: list[Array] = []
             for row in self.rows:
                 made = row.make(count)
                 for entry, start in row.entries:
-                    words[entry] = _address(made) + start
+                    words[entry] = address_of(made) + start
                 found.append(made)
             self._launch(count)
             session.launches += count * self._draws
@@ -290,54 +291,46 @@ class _Row:
         return made if self.given == self._dtype else made.astype(self._dtype)
 
 
-def _structure(result: ops.Result) -> Any:
-    """The structure of a result, which is the same in all members."""
-    kind, parts = result
-    if kind == "constant":
-        return kind, parts[0]
-    if kind == "array":
-        view, dtype = parts
-        return kind, view.shape, dtype, dtype
-    if kind in ("number", "bool", "vector", "matrix"):
+def _structure(result: ops.Result) -> ops.Result:
+    """The structure of a result, which is the same in all members: of each part its shape, its type, and that which
+    lanes store.
+    """
+
+    def described(kind: str, parts: Any) -> Any:
+        if kind == "constant":
+            return parts
+        if kind == "array":
+            view, dtype = parts
+            return view.shape, dtype, dtype
         shape, dtype, operands = parts if kind in ("vector", "matrix") else ((), "", parts)
         given = "<f8" if any(one.kind == "f" for one in operands) else "<i8"
         named = dtype not in ("", "object")
-        return kind, shape, np.dtype(dtype if named else "bool" if kind == "bool" else given).str, given
-    return kind, tuple([(one[0], _structure(one[1])) if kind == "dict" else _structure(one) for one in parts])
+        return shape, np.dtype(dtype if named else "bool" if kind == "bool" else given).str, given
+
+    return ops.with_leaves(result, described)
 
 
-def _leaves(structure: Any) -> Iterator[tuple[str, tuple[int, ...], str, str]]:
-    """The parts of a structure that become arrays."""
-    kind, inner, *rest = structure
-    if rest:
-        yield kind, inner, *rest
-    elif kind != "constant":
-        for one in inner:
-            yield from _leaves(one[1] if kind == "dict" else one)
+def _leaves(result: ops.Result) -> list[tuple[str, Any]]:
+    """The parts of a result, or of a structure, that become arrays."""
+    return [(kind, parts) for kind, parts in ops.leaves_of(result) if kind != "constant"]
 
 
 def _parts(result: ops.Result) -> Iterator[ops.Operand | ops.View]:
     """The numbers and views of a result, in the order of `_leaves`."""
-    kind, parts = result
-    if kind in ("array", "number", "bool"):
-        yield parts[0]
-    elif kind in ("vector", "matrix"):
-        yield from parts[2]
-    elif kind != "constant":
-        for one in parts:
-            yield from _parts(one[1] if kind == "dict" else one)
+    for kind, parts in _leaves(result):
+        yield from parts[2] if kind in ("vector", "matrix") else parts[:1]
 
 
-def _built(structure: Any, leaves: Iterator[Array]) -> Any:
+def _built(structure: ops.Result, leaves: Iterator[Array]) -> Any:
     """A structure with these arrays."""
-    kind, inner, *rest = structure
-    if rest:
-        return next(leaves)
+    kind, parts = structure
     if kind == "constant":
-        return inner
+        return parts[0]
     if kind == "dict":
-        return {key: _built(one, leaves) for key, one in inner}
-    found = [_built(one, leaves) for one in inner]
+        return {key: _built(one, leaves) for key, one in parts}
+    if kind not in ("tuple", "list"):
+        return next(leaves)
+    found = [_built(one, leaves) for one in parts]
     return tuple(found) if kind == "tuple" else found
 
 
@@ -354,7 +347,3 @@ def _filled(data: bytes) -> Memory:
     made = Memory(max(len(data), 8))
     made.view()[: len(data)] = data
     return made
-
-
-def _address(array: Array) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

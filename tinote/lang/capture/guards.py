@@ -100,5 +100,4 @@ def _all_gradients() -> set[Memory]:
 
 def _clears_fields(plan: Program) -> bool:
     """Whether memory of fields is set to zero as a whole."""
-    steps = [step for path in plan.root.all() for step in path.steps]
-    return any(type(step) is ops.Clear and plan.blocks[step.block].kind == "field" for step in steps)
+    return any(type(step) is ops.Clear and plan.blocks[step.block].kind == "field" for step in plan.operations)

@@ -10,6 +10,7 @@ from typing import Any
 from tinote.ir.types import scalar_named
 from tinote.lang.session.state import SEED_STEP, session
 from tinote.program import operations as ops
+from tinote.program.overflow import EXACT
 from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.source import Span
@@ -22,8 +23,6 @@ _WORDS = {("f", "f64"), ("i", "i64")}
 #: These have separate instructions for floats.
 _COMMON = {"add", "subtract", "multiply", "scale"}
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
-#: Up to here, every integer is an f64.
-_EXACT = 1 << 53
 
 
 class Instructions(ABC):
@@ -50,15 +49,15 @@ class Instructions(ABC):
         self.begins: dict[int, ops.Operation] = {}
         self.always: list[tuple[int, int, int]] = []
         self._filled: dict[int, int] = {}  # the last word that filled each scratch block
-        paths = plan.root.all()
-        self._constants = _shared_constants(paths)
-        count = 1 + max([r.number for r in plan.inputs] + [r for path in paths for r in _registers(path)], default=-1)
+        paths, steps = plan.root.all(), plan.operations
+        self._constants = _shared_constants(steps)
+        registers = [*plan.inputs, *[register for step in steps for register in ops.set_by(step)]]
+        count = 1 + max([register.number for register in registers], default=-1)
         self.counter_register = count
         self.cells: list[int] = [0] * (count + 1)
-        self._cell_of: dict[tuple[str, int], int] = {}
+        self._cell_of: dict[int, int] = {}
         #: the greatest number of cells
-        steps = sum(2 + 4 * len(path.steps) + _arguments(path) for path in paths)
-        self.most_cells = count + 1 + 2 * steps + sum(map(_results, paths))
+        self.most_cells = count + 1 + 4 * (len(paths) + sum([1 + len(ops.read_by(step)) for step in steps]))
 
     def assemble(self) -> None:
         """Make them."""
@@ -69,7 +68,7 @@ class Instructions(ABC):
     @property
     def draws(self) -> bool:
         """Whether launches draw random numbers."""
-        return any(type(step) is ops.Seed for path in self.plan.root.all() for step in path.steps)
+        return any(type(step) is ops.Seed for step in self.plan.operations)
 
     # ---- memory
 
@@ -140,7 +139,7 @@ class Instructions(ABC):
         inputs alone, ends the run.
         """
         jumps: list[int] = []
-        always = self._cell("raw", 0)
+        always = self._cell(0)
 
         def decide(path: Path, known: frozenset[int]) -> None:
             for step in path.steps:
@@ -215,7 +214,7 @@ class Instructions(ABC):
                 if shared[k]:
                     given[offset : offset + 8] = packed
                 else:
-                    cell = self._cell("raw", struct.unpack("<q", packed)[0])
+                    cell = self._cell(struct.unpack("<q", packed)[0])
                     moves += slots + offset, self.register_address(cell)
             elif argument.kind == "s" or (argument.kind, name) in _WORDS:
                 moves += slots + offset, self.register_address(argument.number)
@@ -252,7 +251,7 @@ class Instructions(ABC):
     def _fill(self, target: ops.View, value: ops.Operand, span: Span) -> None:
         address = self._address_of(target)
         size = scalar_named(target.type).size
-        axes = merged_axes(target.shape, (target.strides,))
+        axes = axes_of(target)
         if isinstance(value, ops.Constant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
             self._emit(None, layout.REPLAY_CLEAR, address, size * (axes[0][0] if axes else 1))
             return
@@ -266,15 +265,13 @@ class Instructions(ABC):
     def _copy(self, target: ops.View, source: ops.View) -> None:
         if 0 in target.shape:
             return
-        size = scalar_named(target.type).size
-        axes = merged_axes(target.shape, (target.strides, source.strides))
         if target.type != source.type:
+            axes = merged_axes(target.shape, (target.strides, source.strides))
             to, origin = (_type(target.type), self._address_of(target)), (_type(source.type), self._address_of(source))
             flat = [word for axis in axes for word in axis]
             self._emit(None, layout.REPLAY_CONVERT, *to, *origin, len(axes), *flat)
             return
-        if axes and axes[-1][1] == axes[-1][2] == size:
-            size *= axes.pop()[0]
+        size, axes = run_of(target, source)
         flat = [word for axis in axes for word in axis]
         to, origin = self._address_of(target), self._address_of(source)
         self._emit(None, layout.REPLAY_COPY, size, to, origin, len(axes), *flat)
@@ -284,7 +281,7 @@ class Instructions(ABC):
         whole = all(one.kind in "ib" for one in step.operands)
         exact = step.operation in _COMPARISONS
         numbers = [self._operand(one)[0] if whole else self._real(one, exact, step.span) for one in step.operands]
-        numbers += [self._cell("raw", 0)] * (2 - len(numbers))
+        numbers += [self._cell(0)] * (2 - len(numbers))
         if not whole and step.operation in _COMMON:
             self._emit(None, getattr(layout, f"REPLAY_{step.operation.upper()}_REALS"), step.register.number, *numbers)
             return
@@ -297,23 +294,23 @@ class Instructions(ABC):
         """The place of a number, and whether it is an f64."""
         if isinstance(operand, ops.Register):
             return operand.number, int(operand.kind == "f")
-        return self._cell("raw", ops.signed(operand.bits)), int(operand.kind == "f")
+        return self._cell(ops.signed(operand.bits)), int(operand.kind == "f")
 
     def _real(self, operand: ops.Operand, exact: bool, span: Span) -> int:
         """The place of a number as an f64."""
         number, real = self._operand(operand)
         if real:
             return number
-        if isinstance(operand, ops.Constant) and abs(operand.bits) <= _EXACT:
-            return self._cell("raw", struct.unpack("<q", struct.pack("<d", float(operand.bits)))[0])
+        if isinstance(operand, ops.Constant) and abs(operand.bits) <= EXACT:
+            return self._cell(struct.unpack("<q", struct.pack("<d", float(operand.bits)))[0])
         made = self._new_cell(0)
         self._emit(span, layout.REPLAY_EXACT if exact else layout.REPLAY_REAL, made, number)
         return made
 
-    def _cell(self, kind: str, bits: int) -> int:
-        known = self._cell_of.get((kind, bits))
+    def _cell(self, bits: int) -> int:
+        known = self._cell_of.get(bits)
         if known is None:
-            known = self._cell_of[kind, bits] = self._new_cell(bits)
+            known = self._cell_of[bits] = self._new_cell(bits)
         return known
 
     def _new_cell(self, bits: int) -> int:
@@ -334,40 +331,16 @@ def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
     return len(path.sides) == 2 and all(_all_ready(side, ready) for side in path.sides.values())
 
 
-def _registers(path: Path) -> list[int]:
-    return [register.number for step in path.steps for register in ops.set_by(step)]
-
-
-def _arguments(path: Path) -> int:
-    return sum(len(step.arguments) for step in path.steps if isinstance(step, ops.Launch))
-
-
-def _results(path: Path) -> int:
-    """The greatest number of values that a path returns."""
-    return sum(_count(step.result) for step in path.steps if isinstance(step, ops.End))
-
-
-def _count(result: ops.Result) -> int:
-    """The number of values, or arrays, of a result."""
-    kind, parts = result
-    if kind in ("vector", "matrix"):
-        return len(parts[2])
-    if kind in ("tuple", "list", "dict"):
-        return sum(_count(one[1] if kind == "dict" else one) for one in parts)
-    return 1
-
-
-def _shared_constants(paths: Sequence[Path]) -> dict[Any, list[bool]]:
+def _shared_constants(steps: Sequence[ops.Operation]) -> dict[Any, list[bool]]:
     """Of the launches that share a block, which arguments are one constant in all of them."""
     known: dict[Any, tuple[ops.Operand, ...]] = {}
     found: dict[Any, list[bool]] = {}
-    for path in paths:
-        for step in path.steps:
-            if isinstance(step, ops.Launch):
-                key = launch_key(step)
-                first = known.setdefault(key, step.arguments)
-                shared = found.setdefault(key, [True] * len(first))
-                found[key] = [s and a == b for s, a, b in zip(shared, first, step.arguments, strict=True)]
+    for step in steps:
+        if isinstance(step, ops.Launch):
+            key = launch_key(step)
+            first = known.setdefault(key, step.arguments)
+            shared = found.setdefault(key, [True] * len(first))
+            found[key] = [s and a == b for s, a, b in zip(shared, first, step.arguments, strict=True)]
     return found
 
 
@@ -384,6 +357,20 @@ def merged_axes(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) ->
         else:
             found.insert(0, (extent, *apart))
     return found
+
+
+def run_of(target: ops.View, source: ops.View) -> tuple[int, list[tuple[int, ...]]]:
+    """The length in bytes of runs that are contiguous in two views, and the axes along which they repeat."""
+    size = scalar_named(target.type).size
+    axes = merged_axes(target.shape, (target.strides, source.strides))
+    if axes and axes[-1][1] == axes[-1][2] == size:
+        size *= axes.pop()[0]
+    return size, axes
+
+
+def axes_of(view: ops.View) -> list[tuple[int, ...]]:
+    """The axes of a view."""
+    return merged_axes(view.shape, (view.strides,))
 
 
 def _type(name: str) -> int:

@@ -25,9 +25,9 @@ from tinote.compiler.codegen.wgsl import views
 from tinote.compiler.launch.gpu_launch import GpuCode, device_of
 from tinote.errors import KernelMemoryError
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.instructions import NOWHERE_READY
+from tinote.lang.capture.instructions import NOWHERE_READY, axes_of, run_of
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.stages import MOST_AXES, DeviceStage, axes_of, is_arithmetic, is_possible, run_of, stages_of
+from tinote.lang.capture.stages import MOST_AXES, DeviceStage, is_arithmetic, is_possible, stages_of
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
@@ -130,7 +130,7 @@ class PreparedOnDevice(Prepared):
         self._made_places: list[_Place] = []
         self._at: list[tuple[ResidentMemory, int]] = []
         self._moved = True
-        steps = [step for path in plan.root.all() for step in path.steps]
+        steps = plan.operations
         room = sum([_apart(self._codes[one.code].param_bytes if isinstance(one, ops.Launch) else 64) for one in steps])
         #: the parameters of all commands
         self._params = Memory(max(room, 8))
@@ -206,7 +206,7 @@ class PreparedOnDevice(Prepared):
 
     def assemble(self) -> None:
         # A jump comes first, to where a run begins or goes on.
-        self._emit(None, layout.REPLAY_BRANCH, self._cell("raw", 0), _BEGIN)
+        self._emit(None, layout.REPLAY_BRANCH, self._cell(0), _BEGIN)
         super().assemble()
 
     def _steps(self, path: Path) -> bool:

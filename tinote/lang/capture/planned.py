@@ -23,9 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import Native
-from tinote.compiler.requests import Request
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
@@ -293,7 +291,7 @@ class Planned:
             plan.inputs = registers
             steps = simplified(plan, attempt.steps, attempt.launched)
             if entry.may_store_first:
-                steps, instead = silently(storing_first, plan, steps, attempt.tables.natives, attempt.origin)
+                steps, instead = silently(storing_first, plan, steps, attempt.tables.natives, attempt.tables.origin)
             plan.root.steps = steps
         if plan.root.steps and self._makes_room(plan.own_bytes):
             made = MemoryPlan(self._run, plan, attempt, dependencies, signature, self._attaches, instead)
@@ -404,14 +402,6 @@ class Attempt(Following):
         if self.refused is None:
             self._note_launch(code, values)
         return found
-
-    def origin(self, code: Native) -> tuple[Specialisation, Request] | None:
-        """The kernel of machine code, and the request."""
-        for _, _, instance in self.instances.values():
-            found: tuple[Specialisation, Request] | None = instance.origin_of(code)
-            if found is not None:
-                return found
-        return None
 
     def _note_launch(self, code: Any, values: Any) -> None:
         """Record whether a launch is of primal code, which might run again."""

@@ -210,7 +210,11 @@ class _Builder(FileMemory):
         texts: dict[Native, tuple[Any, Request, ExecutableMetadata, str, frozenset[Buffer]]] = {}
         for native in captured.tables.natives:
             if native not in self._codes:
-                specialisation, request = _origin(captured, native)
+                found = captured.tables.origin(native)
+                if found is None:
+                    what = "this step runs what no kernel of its own is; it cannot go into a page"
+                    raise CaptureError(what, caller())
+                specialisation, request = found
                 texts[native] = (specialisation, request, *specialisation.for_wasm(request))
         for native, (specialisation, request, metadata, text, overwritten) in texts.items():
             self._codes[native] = _Code(native, specialisation, request, metadata, overwritten, len(self._texts))
@@ -470,15 +474,6 @@ class _Function(Instructions):
             ],
             "places": [[word, builder.place(span)] for word, span in self.spans.items()],
         }
-
-
-def _origin(captured: Any, native: Native) -> tuple[Any, Request]:
-    """The kernel of machine code, and the request."""
-    for _, _, instance in captured.instances:
-        found: tuple[Any, Request] | None = instance.origin_of(native)
-        if found is not None:
-            return found
-    raise CaptureError("this step runs what no kernel of its own is; it cannot go into a page", caller())
 
 
 class _Needs:

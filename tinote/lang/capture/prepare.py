@@ -173,10 +173,6 @@ class Prepared(Instructions):
         """Launches that draw random numbers continue the session's sequence."""
         self.integers[self.counter_register] = session.launches
 
-    def keep_counter(self) -> None:
-        """Advance the session's sequence past them."""
-        session.launches = self.counter
-
     @property
     def counter(self) -> int:
         """How many launches have drawn random numbers so far, in the session and in replays."""

@@ -12,7 +12,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import BoundArray, Native
+from tinote.compiler.requests import Request
 from tinote.errors import CaptureError
 from tinote.ir.types import Scalar, i64
 from tinote.lang.data.captured_arrays import CapturedArray
@@ -133,6 +135,14 @@ class Tables:
         if known is None:
             known = self._inputs[number] = self._add(ops.Block("input", f"input {number}", nbytes), None)
         return known
+
+    def origin(self, code: Native) -> tuple[Specialisation, Request] | None:
+        """The kernel of machine code, and the request; None if unknown."""
+        for _, _, instance in self.instances.values():
+            found: tuple[Specialisation, Request] | None = instance.origin_of(code)
+            if found is not None:
+                return found
+        return None
 
     def _add(self, block: ops.Block, memory: Memory | None) -> int:
         self.plan.blocks.append(block)
@@ -258,7 +268,7 @@ class Recording(Listener):
         #: new memory that was used: its block, and its owner
         self._made = Spans[tuple[int, Any]]()
         for k, one in enumerate(inputs):
-            self._made.add(_address(one), one.nbytes, (tables.input(k, one.nbytes), one))
+            self._made.add(address_of(one), one.nbytes, (tables.input(k, one.nbytes), one))
         #: new memory, and whether it was zeroed
         self._born = Spans[tuple[Memory, bool]]()
 
@@ -318,7 +328,7 @@ class Recording(Listener):
             return ops.Result(type(returned).__name__, tuple([self._result(one) for one in returned]))
         if type(returned) is dict:
             return ops.Result("dict", tuple([(key, self._result(one)) for key, one in returned.items()]))
-        if isinstance(returned, np.ndarray) and self._is_known(_address(returned)):
+        if isinstance(returned, np.ndarray) and self._is_known(address_of(returned)):
             view = self._view(returned)
             if not returned.flags.c_contiguous:
                 view, apart = self._view(np.ascontiguousarray(returned), fresh=True), view
@@ -462,7 +472,7 @@ class Recording(Listener):
         if not np.may_share_memory(target, array) and target.size:
             raise self._refusal("elements that are chosen by a list")
         for given in (value, numbers):
-            if isinstance(given, np.ndarray) and given.size and self._is_known(_address(given)):
+            if isinstance(given, np.ndarray) and given.size and self._is_known(address_of(given)):
                 source = given.view(np.ndarray).reshape(np.shape(numbers))
                 self._copy(self._view(target), self._view(np.broadcast_to(source, target.shape)))
                 return
@@ -526,7 +536,7 @@ class Recording(Listener):
         if isinstance(held, Memory):
             block, offset = self._place(held.begin, held.nbytes, held if fresh else None)
             return ops.View(block, offset, "u8", (held.nbytes,), (1,))
-        address = _address(held)
+        address = address_of(held)
         block, offset = self._place(address, held.itemsize, held if fresh else None, held.nbytes)
         return ops.View(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
 
@@ -574,12 +584,12 @@ class Recording(Listener):
 
     def borrow(self, held: Memory | Array, name: str, whose: Any) -> None:
         """Register external memory of `whose`, whose address differs each time."""
-        begin = held.begin if isinstance(held, Memory) else _address(held)
+        begin = held.begin if isinstance(held, Memory) else address_of(held)
         self._made.add(begin, held.nbytes, (self.tables.borrowed(whose, name, held.nbytes), held))
 
     def knows(self, value: Any) -> bool:
         """Whether the step knows an array's memory."""
-        return isinstance(value, np.ndarray) and value.size > 0 and self._is_known(_address(value))
+        return isinstance(value, np.ndarray) and value.size > 0 and self._is_known(address_of(value))
 
     def _is_known(self, address: int) -> bool:
         return self._wholes.holding(address) is not None or self._made.holding(address) is not None
@@ -591,7 +601,8 @@ class Recording(Listener):
         return block
 
 
-def _address(array: Array) -> int:
+def address_of(array: Array) -> int:
+    """The address of its first byte."""
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tinote.ir.types import scalar_named
-from tinote.lang.capture.instructions import merged_axes
+from tinote.lang.capture.instructions import axes_of, run_of
 from tinote.program import operations as ops
 from tinote.program.program import Path
 
@@ -94,17 +93,3 @@ def is_possible(step: ops.Operation) -> bool:
         case ops.LoadElement() | ops.Launch() | ops.Compute() | ops.Seed() | ops.End():
             return True
     return False
-
-
-def run_of(target: ops.View, source: ops.View) -> tuple[int, list[tuple[int, ...]]]:
-    """The length in bytes of runs that are contiguous in two views, and the axes along which they repeat."""
-    size = scalar_named(target.type).size
-    axes = merged_axes(target.shape, (target.strides, source.strides))
-    if axes and axes[-1][1] == axes[-1][2] == size:
-        size *= axes.pop()[0]
-    return size, axes
-
-
-def axes_of(view: ops.View) -> list[tuple[int, ...]]:
-    """The axes of a view."""
-    return merged_axes(view.shape, (view.strides,))

@@ -41,8 +41,8 @@ from tinote.compiler.launch.gpu_launch import ArgumentBound, Bound, ShaderOfKern
 from tinote.compiler.launch.native import Native
 from tinote.ir.buffers import Buffer
 from tinote.lang.capture.file_memory import FileMemory, GivenArrays
-from tinote.lang.capture.instructions import NOWHERE_READY, Instructions
-from tinote.lang.capture.stages import DeviceStages, axes_of, run_of
+from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, axes_of, run_of
+from tinote.lang.capture.stages import DeviceStages
 from tinote.program import operations as ops
 from tinote.runtime import layout
 

@@ -144,7 +144,7 @@ class Way:
         self.plan = plan
         self._blocks = blocks
         self._temporaries = temporaries
-        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, ops.End)]
+        ends = [step for step in plan.operations if isinstance(step, ops.End)]
         self._has_adjoints = any(end.result.parts for end in ends)
 
     def use(self, forward: Captured, threads: int | None) -> None:

@@ -603,7 +603,7 @@ def _first_end(path: Path, steps: Sequence[ops.Operation]) -> ops.End:
 
 
 def _blocks(plan: Program, root: Path) -> set[int]:
-    return {block for path in root.all() for step in path.steps for block in ops.used_by(plan.codes, step)}
+    return {block for step in root.operations for block in ops.used_by(plan.codes, step)}
 
 
 def _only(blocks: Sequence[ops.Block], used: set[int], kept: set[int]) -> list[ops.Block]:
