@@ -210,6 +210,14 @@ def test_what_changes_before_the_reverse_sweep_is_refused() -> None:
         report = ti.ad.checkpoint(step, 9)
         measure()
     assert report.captured.state == "replayed" and report.captured.replays > 9
+    assert "captured 2 times" in repr(report.captured)
+    for k in range(12):  # as the function, where it changes too often
+        strength["k"] = 0.5 + 0.01 * k
+        fields.begin()
+        with ti.ad.Tape(fields.loss):
+            report = ti.ad.checkpoint(step, 9)
+            measure()
+        assert report.captured.state == ("replayed" if k < 6 else "learning")
 
 
 @pytest.mark.usefixtures("always")

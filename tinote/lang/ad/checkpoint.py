@@ -615,7 +615,8 @@ class _Chain:
 
     def _count_replays(self) -> None:
         if self._replay is not None:
-            self.report.captured = self.report.captured._replace(replays=self._replay.replays)
+            replays, captures = self._replay.replays, self._loop.captures
+            self.report.captured = self.report.captured._replace(replays=replays, captures=captures)
 
     def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]

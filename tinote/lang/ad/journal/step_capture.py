@@ -59,7 +59,8 @@ class RecordedCall(NamedTuple):
 
 class StepsUnderTapes:
     """The captured forms of a function under tapes, each for a kind of arguments. `how`: how its last call ran; `last`:
-    the form of that; `spent`: what its launches have cost in Python as a step of checkpointed loops, in seconds.
+    the form of that; `captures`: how often it was captured; `spent`: what its launches have cost in Python as a step of
+    checkpointed loops, in seconds.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class StepsUnderTapes:
         self.last: StepUnderTape | None = None
         self.spent = 0.0
         self._known: dict[Any, StepUnderTape | Refused] = {}
-        self._captures = 0
+        self.captures = 0
 
     def __reduce__(self) -> Any:
         """In another process, and in a copy of who has it, nothing is known."""
@@ -87,15 +88,18 @@ class StepsUnderTapes:
         """
 
         def attempt(shares: bool) -> StepUnderTape | Refused:
-            self._captures += 1
+            self.captures += 1
             try:
                 return capture(shares)
             except TinoteError as error:
                 return Refused(error)
 
         found = self._known.get(key)
-        if anew and isinstance(found, StepUnderTape) and self._captures < _MOST_CAPTURES:
-            found = found if found.forward.guards.broken() is None else None
+        if anew and isinstance(found, StepUnderTape) and found.forward.guards.broken() is not None:
+            if self.captures >= _MOST_CAPTURES:
+                self.how = StepCapture("learning")
+                return None
+            found = None
         if found is None:
             if len(self._known) == _MOST_KINDS:
                 return None
