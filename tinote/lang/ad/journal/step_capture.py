@@ -120,7 +120,7 @@ def step_for(
     """The captured form of a step for a journal, and its arguments; captures it if needed. None where the function is
     to run. `make`: makes a new journal. Raises `CaptureError` for one that is out of date.
     """
-    known = steps_of(program)
+    known = program.under_tapes or steps_of(program)
     last, may_share = known.last, journal.saved.may_share
     if (
         last is not None
@@ -166,7 +166,9 @@ def may_run(step: StepUnderTape, args: Sequence[Any], journal: Any, touches: Cal
     if not step.forward.guards.hold(journal):
         step.forward.refuse_if_stale()
         return False
-    return (step.fixed is not None or step.regions(args) is not None) and all(map(touches, step.assigned))
+    if step.fixed is None and step.regions(args) is None:
+        return False
+    return not step.assigned or all(map(touches, step.assigned))
 
 
 def how(found: StepUnderTape | Refused) -> StepCapture:
