@@ -477,7 +477,7 @@ def test_hostile_texts_do_nothing(opened: Callable[..., Opened], tmp_path: Path)
     def step():
         move()
 
-    names = {"label": hostile, "plot_label": hostile, "color_label": hostile}
+    names = dict.fromkeys(("label", "plot_label", "color_label", "x_label", "y_label"), hostile)
     view = ti.viz.Particles(x, step, plots={hostile: lambda: x[0].x}, **names)
     ti.viz.slider(view, ti.field(ti.f32, shape=()), 0, 1, label=hostile)
     file = tmp_path / "hostile.html"

@@ -215,7 +215,12 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
     def scripted(found: dict[str, Any]) -> None:
         found["name"] = SCRIPT
         traits = found["described"]["traits"]
-        traits |= {"label": SCRIPT, "plot_label": SCRIPT, "error_card": SCRIPT, "series": [SCRIPT]}
+        traits |= {
+            "label": SCRIPT,
+            "chart": {"label": SCRIPT, "x_label": SCRIPT},
+            "error_card": SCRIPT,
+            "series": [SCRIPT],
+        }
 
     def wide(found: dict[str, Any]) -> None:
         found["described"]["traits"]["width"] = 10**9

@@ -44,7 +44,8 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "edges": PAIRS, "edge_color": "red", "edge_width": 4.0, "arrows": X - 0.5, "arrow_color": "red",
             "arrow_width": 4.0, "arrow_scale": 0.2, "trail": 4, "trail_color": "red", "trail_width": 5.0,
             "plot_label": "joules", "steps_per_frame": 3, "size": (120, 60), "label": "many particles",
-            "unattended_frames": 5, "timeline": 1.0, "azimuth": 50.0, "elevation": -100.0,
+            "unattended_frames": 5, "timeline": 1.0, "azimuth": 50.0, "elevation": -100.0, "norm": "log", "axes": True,
+            "x_label": "x [m]", "y_label": "y [m]", "grid": True, "plot_scale": "log", "dt": 0.1,
         },
     ),
     "numbers": (
@@ -52,6 +53,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"x": X, "color": X[:, 0].copy(), "edges": PAIRS, "arrows": X - 0.5, "size": 90, "trail": 2},
         {
             "color": X[:, 1].copy(), "cmap": "coolwarm", "limits": (0.0, 0.5), "colorbar": False, "color_label": "u",
+            "norm": "symlog",
             "edges": PAIRS[:1], "edge_color": np.array([0.0, 0.5, 1.0]), "edge_width": 4.0, "arrows": X, "trail": 0,
             "arrow_color": X[:, 0].copy(), "arrow_width": 4.0, "arrow_scale": 0.2, "radius": np.linspace(1, 9, 30),
         },
@@ -72,7 +74,8 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "color_label": "height", "contours": 4, "contour_color": "red", "contour_width": 3.0,
             "vectors": np.ones((12, 8, 2)), "arrow_color": "red", "arrow_width": 3.0, "arrow_scale": 2.0,
             "plot_label": "joules", "steps_per_frame": 3, "size": 120, "label": "waves", "unattended_frames": 5,
-            "timeline": 0.0,
+            "timeline": 0.0, "extent": ((-1, 1), (0, 5)), "axes": True, "x_label": "x [m]", "y_label": "y [m]",
+            "grid": True, "norm": ("symlog", 0.1), "plot_scale": "log", "dt": 0.1,
         },
     ),
     "lines": (
@@ -85,10 +88,11 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     ),
     "plot": (
         ti.viz.Plot,
-        {"quantities": one, "step": nothing},
+        {"quantities": {"a": one, "b": one}, "step": nothing},
         {
             "size": (320, 160), "label": "loss", "kind": "dots", "steps_per_frame": 2, "unattended_frames": 3,
-            "timeline": 2.0,
+            "timeline": 2.0, "scale": "log", "limits": (0.5, 2.0), "x": "a", "x_label": "t [s]", "x_scale": "log",
+            "right": "b", "right_label": "b [J]", "right_scale": "log", "dt": 0.5,
         },
     ),
     "scene": (
@@ -97,7 +101,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {
             "up": "y", "azimuth": 80.0, "elevation": 50.0, "controls": "fly", "background": "#d94f5c",
             "renderer": "kernel", "size": (120, 60), "label": "balls", "plot_label": "joules", "steps_per_frame": 2,
-            "unattended_frames": 3, "timeline": 2.0,
+            "unattended_frames": 3, "timeline": 2.0, "plot_scale": "log", "dt": 0.1,
         },
     ),
 }  # fmt: skip
@@ -169,7 +173,9 @@ def test_the_docstring_names_the_arguments(cls: Any) -> None:
         ("state", "playing", "play()"),
         ("steps", 4, "steps of a view cannot be assigned"),
         ("colors", b"", "assign color"),
-        ("cmap", "jet", "no colour map 'jet'"),
+        ("cmap", "jett", "no colour map 'jett'"),
+        ("norm", "logit", "norm must be"),
+        ("x_label", 3, "x_label must be text"),
         ("radius", -1, "radius must be"),
         ("color", ["red", "mud"] * 15, r"color\[1\]: unknown color"),
         ("color", ["red"] * 3, "3 colours, and there are 30 particles"),

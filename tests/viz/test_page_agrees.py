@@ -24,7 +24,8 @@ from tinote.compiler.inspect.kinds import KINDS, LLVM
 from tinote.compiler.inspect.stages import StageLine
 from tinote.viz import Image, Particles, Plot, Scene
 from tinote.viz.access_rules.widget import RuleView
-from tinote.viz.draw.chart import History, nice_ticks, tick_text
+from tinote.viz.draw.chart import History
+from tinote.viz.draw.scale import nice_ticks, tick_text
 from tinote.viz.explorer.align import align
 from tinote.viz.explorer.picture import draw_explorer
 from tinote.viz.explorer.widget import Explorer
@@ -83,13 +84,13 @@ def test_ticks_stand_at_the_same_places_under_the_same_labels() -> None:
         low = random_numbers.uniform(-1, 1) * 10 ** random_numbers.randint(-9, 12)
         high = low + max(10 ** random_numbers.uniform(-8, 12), 1e-9 * abs(low))
         ranges.append((low, high, random_numbers.randint(1, 6)))
-    found = run(("draw/chart.js",), ranges, "data.map((range) => niceTicks(...range))")
+    found = run(("draw/scale.js",), ranges, "data.map((range) => niceTicks(...range))")
     steps = [
         ticks[1] - ticks[0] if len(ticks) > 1 else high - low
         for ticks, (low, high, _) in zip(found, ranges, strict=True)
     ]
     pairs = list(zip(found, steps, strict=True))
-    labels = run(("draw/chart.js",), pairs, "data.map(([ticks, step]) => ticks.map((t) => tickText(t, step)))")
+    labels = run(("draw/scale.js",), pairs, "data.map(([ticks, step]) => ticks.map((t) => tickText(t, step)))")
     for ticks, step, texts, given in zip(found, steps, labels, ranges, strict=True):
         assert ticks == pytest.approx(nice_ticks(*given)), given
         assert texts == [tick_text(tick, step) for tick in ticks], given

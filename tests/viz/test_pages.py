@@ -123,7 +123,7 @@ def test_hostile_texts_stay_texts(moving: Any, tmp_path: Path) -> None:
     assert found.named("title")[0][1] == shown and found.named("h1")[0][1] == shown
     assert page.count(html.escape("alert(1)</script>")) >= 4
     traits = held_by(page)["views"][0]["traits"]
-    assert traits["label"] == traits["plot_label"] == traits["series"][0] == HOSTILE
+    assert traits["label"] == traits["chart"]["label"] == traits["series"][0] == HOSTILE
 
 
 def test_data_in_a_script_element_cannot_end_it() -> None:

@@ -1,15 +1,15 @@
-"""Axes of charts that Python places, and that pictures and pages draw alike, in parts of the width and of the height,
-with ticks at round numbers. `static/draw/axes.js` draws the same.
+"""Axes of charts and of stages: placed once, in parts of the width and of the height, with ticks at round numbers, and
+drawn alike by pictures and pages. `static/draw/axes.js` draws the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from tinote.viz.draw.canvas import MUTED, PictureCanvas
-from tinote.viz.draw.chart import nice_ticks, tick_text
+from tinote.viz.draw.pen import GRID, INK, MUTED, LinePen, Pen, text_width
+from tinote.viz.draw.scale import Form, Scale
 
 Place = Callable[[float], float]
 """From a value to the part of the axis at which it lies."""
@@ -17,33 +17,89 @@ Place = Callable[[float], float]
 Axis = dict[str, Any]
 """`label`, and `ticks` with `at` and `text`."""
 
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+TICK_ROOM = 80
+"""Pixels of a stage for each tick, about."""
+
+NARROWEST_TICK = 46
+"""Ticks along the bottom that have fewer pixels are thinned."""
+
+
+def axis(scale: Scale, label: str, about: int) -> Axis:
+    """The axis of a scale with about so many ticks."""
+    return {
+        "label": label,
+        "ticks": [{"at": float(scale.place(value)), "text": text} for value, text in scale.ticks(about)],
+    }
+
 
 def linear(low: float, high: float, label: str, *, whole: bool = False, apart: int = 6) -> tuple[Place, Axis]:
     """An axis from `low` to `high` with about `apart` ticks, `whole`: at integers only."""
-    span = (high - low) or 1.0
-    ticks = nice_ticks(low, high, min(apart, math.floor(span) or 1) if whole else apart)
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else span
-
-    def place(value: float) -> float:
-        return (value - low) / span
-
-    return place, {"label": label, "ticks": [{"at": place(one), "text": tick_text(one, step)} for one in ticks]}
+    scale = Scale("linear", low, high)
+    return scale.place, axis(scale, label, min(apart, math.floor(high - low) or 1) if whole else apart)
 
 
-def draw_axes(canvas: PictureCanvas, x: Axis, y: Axis, box: tuple[float, float, float, float]) -> None:
-    """Lines at the ticks of `y`, the ticks' texts and both labels, around `box`: left, top, right, bottom."""
-    left, top, right, bottom = box
+def logarithmic(values: Sequence[float], label: str) -> tuple[Place, Axis]:
+    """A logarithmic axis on which these values have room."""
+    scale = Form("log").fitted(values)
+    return scale.place, axis(scale, label, 6)
+
+
+class Room(NamedTuple):
+    """Pixels around a stage that its axes take."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+def room_of(axes: dict[str, Any]) -> Room:
+    """What the axes of a stage take, if it has any."""
+    if "x" not in axes:
+        return Room(0, 0, 0, 0)
+    x, y = axes["x"], axes["y"]
+    widest = max((text_width(tick["text"]) for tick in y["ticks"]), default=0.0)
+    last = x["ticks"][-1] if x["ticks"] else None
+    beyond = text_width(last["text"]) / 2 * (last["at"] > 0.9) if last else 0.0
+    return Room(math.ceil(widest) + (28 if y["label"] else 12), 8, max(math.ceil(beyond), 8), 38 if x["label"] else 22)
+
+
+def draw_axes(pen: Pen, x: Axis, y: Axis, box: Box, right: Axis | None = None, grid: str = "y") -> None:
+    """All of the axes around `box`, at its right side those of another one; lines across it for the axes that `grid`
+    names.
+    """
+    left, top, end, bottom = box
+    draw_ticks(pen, x, y, box, grid)
+    for tick in right["ticks"] if right else ():
+        pen.text((end + 6, bottom - tick["at"] * (bottom - top)), tick["text"], MUTED, "lm")
+    if y["label"]:
+        pen.upright(left - side_room(y), (top + bottom) / 2, y["label"], INK)
+    if right and right["label"]:
+        pen.upright(end + side_room(right) - 16, (top + bottom) / 2, right["label"], INK)
+
+
+def draw_ticks(pen: LinePen, x: Axis, y: Axis, box: Box, grid: str = "y") -> None:
+    """Ticks, their texts, and the label below; the other one is above, or upright at the side."""
+    left, top, end, bottom = box
     for tick in y["ticks"]:
         at = bottom - tick["at"] * (bottom - top)
-        canvas.line(left, at, right, at)
-        canvas.text(left - 6, at - 7, tick["text"], MUTED, right=True, size=11)
-    for tick in x["ticks"]:
-        wide = canvas.width_of(tick["text"], size=11)
-        canvas.text(
-            min(left + tick["at"] * (right - left) - wide / 2, right - wide), bottom + 5, tick["text"], MUTED, size=11
-        )
-    wide = canvas.width_of(x["label"], size=11)
-    canvas.text((left + right - wide) / 2, bottom + 19, x["label"], MUTED, size=11)
+        pen.line([(left, at), (end, at)] if "y" in grid else [(left - 4, at), (left, at)], GRID, 1)
+        pen.text((left - 6, at), tick["text"], MUTED, "rm")
+    every = max(1, math.ceil(len(x["ticks"]) * NARROWEST_TICK / (end - left)))
+    for tick in x["ticks"][::every]:
+        at = left + tick["at"] * (end - left)
+        pen.line([(at, top), (at, bottom)] if "x" in grid else [(at, bottom), (at, bottom + 4)], GRID, 1)
+        pen.text((at, bottom + 6), tick["text"], MUTED, "mt")
+    pen.text(((left + end) / 2, bottom + 34), x["label"], INK, "mb")
+
+
+def side_room(up: Axis) -> float:
+    """Pixels that a vertical axis takes at its side."""
+    widest = max((text_width(tick["text"]) for tick in up["ticks"]), default=0.0)
+    return widest + (26 if up["label"] else 10)
 
 
 def seconds_text(value: float) -> str:

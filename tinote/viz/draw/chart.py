@@ -1,21 +1,24 @@
 """Running quantities, such as energies over time: the samples, their axes, and the static chart of them.
 
-The browser draws the same chart from the same samples (`static/draw/chart.js`); the rules for ticks and the kinds of
-chart are the same on both sides.
+The browser draws the same chart from the same samples (`static/draw/chart.js`); its axes are those of
+`draw/axes.py` on both sides.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.errors import suggestion
 from tinote.source import Span
 from tinote.viz.draw.arguments import shown
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.pen import Pen, text_width
+from tinote.viz.draw.axes import axis, draw_axes, side_room
+from tinote.viz.draw.pen import INK, Pen, text_width
+from tinote.viz.draw.scale import Scale, form_of
 
 CHART_HEIGHT = 170
 """Height of the chart under a view, in pixels."""
@@ -29,8 +32,6 @@ COLORS = (
     (0x5F, 0x66, 0x70),
 )
 """Colours of the series on white, in order; `static/draw/chart.js` has them for both themes."""
-
-INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
 
 
 def as_series(
@@ -103,77 +104,6 @@ class History:
         return np.array(rows, np.float64).reshape(-1, 1 + len(self.names))
 
 
-def nice_ticks(low: float, high: float, about: int) -> list[float]:
-    """Round numbers, a step of 1, 2 or 5 times a power of ten, within [low, high]: about `about` of them, and at least
-    three if that many are wanted.
-    """
-    span = high - low
-    if not (math.isfinite(span) and span > 0):
-        return [low] if math.isfinite(low) else []
-    raw = span / max(about, 1)
-    power = 10.0 ** math.floor(math.log10(raw)) if raw else 0.0
-    if not power:
-        return [low]  # Closer together than numbers can tell.
-    fewest = min(about, FEWEST_TICKS)
-    at = next(index for index in range(len(_FACTORS)) if power * _FACTORS[index] >= raw * (1 - 1e-9))
-    # A step that is just too large for three leaves one or two; the next smaller one, or the one after, has three.
-    for index in range(at, -1, -1):
-        step = power * _FACTORS[index]
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last - first + 1 >= fewest:
-            break
-    return [index * step for index in range(first, last + 1)]
-
-
-FEWEST_TICKS = 3
-"""One tick says nothing of the scale, and two do not show whether it is linear."""
-
-_FACTORS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def tick_text(value: float, step: float) -> str:
-    """A tick's label, with the digits that ticks `step` apart need: very large and very small ones with a power of ten,
-    and with true minus signs.
-    """
-    if abs(value) < step * 1e-6:
-        return "0"
-    digits = -math.floor(math.log10(step) + 1e-9) if step > 0 else 3
-    if abs(value) < 1e6 and step >= 1e-4:
-        return signed(f"{value:.{max(0, digits)}f}")
-    decimals = digits + math.floor(math.log10(abs(value)) + 1e-9) if step > 0 else 2
-    mantissa, _, exponent = f"{value:.{min(max(0, decimals), 15)}e}".partition("e")
-    return times_power(mantissa, int(exponent))
-
-
-def times_power(mantissa: str, exponent: int) -> str:
-    """A number with a power of ten, such as 1.5×10⁹, 10⁻⁶ or −10⁹."""
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    power = f"10{str(exponent).translate(_SUPERSCRIPTS)}"
-    return signed(mantissa.removesuffix("1") + power if mantissa in ("1", "-1") else f"{mantissa}×{power}")
-
-
-def signed(text: str) -> str:
-    """A number as text, with a true minus sign."""
-    return text.replace("-", "−")
-
-
-def value_range(table: np.ndarray) -> tuple[float, float]:
-    """The range that the vertical axis shows: the finite values, with some margin; never empty."""
-    values = table[:, 1:]
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return 0.0, 1.0
-    low, high = float(finite.min()), float(finite.max())
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
-        air = 0.1 * abs(high) or 1.0
-    else:
-        air = 0.06 * (high - low)
-    return low - air, high + air
-
-
 Points = Sequence[tuple[float, float]]
 
 
@@ -202,51 +132,93 @@ KINDS: dict[str, Callable[[Pen, Points, tuple[int, int, int]], None]] = {
 """The kinds of chart: each draws samples of one quantity that follow each other, in pixels."""
 
 
+class ChartLook(NamedTuple):
+    """How samples are drawn: the kind of chart, the labels and the scales of its axes, the `limits` of the vertical
+    one, the time `dt` that a step takes (0: the horizontal axis counts steps), the quantity `x` that the horizontal
+    axis shows instead, and those whose axis is at the right side.
+    """
+
+    kind: str = "line"
+    label: str = ""
+    x_label: str = ""
+    scale: Any = "linear"
+    x_scale: Any = "linear"
+    limits: tuple[float, float] | None = None
+    dt: float = 0.0
+    x: str = ""
+    right: tuple[str, ...] = ()
+    right_label: str = ""
+    right_scale: Any = "linear"
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """What a page has of it: what differs from a plain chart."""
+        plain = PLAIN_CHART._asdict()
+        return {name: value for name, value in self._asdict().items() if value != plain[name]}
+
+    def checked(self, names: Sequence[str]) -> ChartLook:
+        """The same. Raises `ViewError` where it does not fit quantities of these names."""
+        chosen = {"x": (self.x,) if self.x else (), "right": self.right}
+        for argument, which in chosen.items():
+            for name in which:
+                if name not in names:
+                    raise ViewError(f"{argument}: there is no quantity {name!r}{suggestion(name, names)}")
+        if self.x and self.x in self.right:
+            raise ViewError(f"the quantity {self.x!r} is on two axes")
+        if self.limits is not None and form_of(self.scale).kind == "log" and self.limits[0] <= 0:
+            raise ViewError(f"limits of a logarithmic axis must be positive, not {self.limits}")
+        return self
+
+
+PLAIN_CHART = ChartLook()
+
+
 def draw_chart(
-    pen: Pen,
-    history: History,
-    width: int,
-    height: int = CHART_HEIGHT,
-    x_label: str = "step",
-    y_label: str = "",
-    kind: str = "line",
+    pen: Pen, history: History, width: int, height: int = CHART_HEIGHT, look: ChartLook = PLAIN_CHART
 ) -> None:
     """Draw the chart: axes with labels, a legend, each quantity as its kind is drawn."""
-    table = history.table()
-    low, high = value_range(table)
-    start, stop = (float(table[0, 0]), float(table[-1, 0])) if len(table) else (0.0, 1.0)
-    if stop <= start:
-        stop = start + 1.0
-    rows = nice_ticks(low, high, 4)
-    row_step = rows[1] - rows[0] if len(rows) > 1 else high - low
-    labels = [tick_text(value, row_step) for value in rows]
-    left, right = max(map(text_width, labels), default=0.0) + (26 if y_label else 10), width - 10
-    top, bottom = 24, height - 34
+    table, names = history.table(), history.names
+    drawn = [index for index, name in enumerate(names) if name != look.x]
+    across = table[:, 1 + names.index(look.x)] if look.x else table[:, 0] * (look.dt or 1.0)
+    columns = {side: [k for k in drawn if (names[k] in look.right) == side] for side in (False, True)}
+    left_values = table[:, [1 + k for k in columns[False]]]
+    y = form_of(look.scale).fitted(left_values.ravel(), look.limits)
+    beside = None
+    if columns[True]:
+        beside = form_of(look.right_scale).fitted(table[:, [1 + k for k in columns[True]]].ravel())
+    x = _along(across, look)
+    # Steps are integers.
+    about = 5 if look.x or look.dt or x.kind != "linear" else min(5, int(x.high - x.low))
+    x_axis, y_axis = axis(x, look.x_label or look.x or ("time" if look.dt else "step"), about), axis(y, look.label, 4)
+    right_axis = None if beside is None else axis(beside, look.right_label, 4)
+    left, top, bottom = side_room(y_axis), 24.0, height - 38.0
+    right = width - (side_room(right_axis) if right_axis else 10.0)
+    draw_axes(pen, x_axis, y_axis, (left, top, right, bottom), right_axis)
+    at = left
+    for index in drawn:
+        name, color, scale = names[index], COLORS[index], beside if names[index] in look.right else y
+        assert scale is not None
+        said = f"{name} (right)" if name in look.right else name
+        pen.line([(at, 12), (at + 14, 12)], color, 3)
+        pen.text((at + 19, 12), said, INK, "lm")
+        at += 19 + text_width(said) + 16
+        places = np.stack([x.place(across), scale.place(table[:, 1 + index])], axis=1)
+        places = places * [right - left, top - bottom] + [left, bottom]
+        if look.limits is not None:
+            places[:, 1] = np.where((places[:, 1] < top - 1) | (places[:, 1] > bottom + 1), np.nan, places[:, 1])
+        for run in _finite_runs(places.sum(axis=1)):
+            KINDS[look.kind](pen, [(float(a), float(b)) for a, b in places[run.start : run.stop]], color)
+        if look.x and len(places) and np.isfinite(places[-1]).all():
+            pen.disc((float(places[-1, 0]), float(places[-1, 1])), 3.5, color)  # Where it is now.
 
-    def x_of(value: float) -> float:
-        return left + (value - start) / (stop - start) * (right - left)
 
-    def y_of(value: float) -> float:
-        return bottom - (value - low) / (high - low) * (bottom - top)
-
-    for value, label in zip(rows, labels, strict=True):
-        pen.line([(left, y_of(value)), (right, y_of(value))], GRID, 1)
-        pen.text((left - 5, y_of(value)), label, MUTED, "rm")
-    columns = nice_ticks(start, stop, min(5, int(stop - start)))  # Steps are integers.
-    column_step = columns[1] - columns[0] if len(columns) > 1 else 1.0
-    for value in columns:
-        pen.text((x_of(value), bottom + 5), tick_text(value, column_step), MUTED, "mt")
-    pen.text(((left + right) / 2, height - 4), x_label, INK, "mb")
-    if y_label:
-        pen.upright(4, (top + bottom) / 2, y_label, INK)
-    across = left
-    for index, name in enumerate(history.names):
-        color = COLORS[index]
-        pen.line([(across, 12), (across + 14, 12)], color, 3)
-        pen.text((across + 19, 12), name, INK, "lm")
-        across += 19 + text_width(name) + 16
-        for run in _finite_runs(table[:, index + 1]):
-            KINDS[kind](pen, [(x_of(table[row, 0]), y_of(table[row, index + 1])) for row in run], color)
+def _along(across: np.ndarray, look: ChartLook) -> Scale:
+    """The horizontal axis: of steps and times just as far as they go."""
+    form = form_of(look.x_scale)
+    if look.x or form.kind != "linear":
+        return form.fitted(across)
+    start, stop = (float(across[0]), float(across[-1])) if len(across) else (0.0, look.dt or 1.0)
+    return form.between(start, stop if stop > start else start + (look.dt or 1.0))
 
 
 def _finite_runs(values: np.ndarray) -> list[range]:

@@ -5,16 +5,22 @@ numbers around zero `coolwarm`, by K. Moreland (Diverging Color Maps for Scienti
 from __future__ import annotations
 
 import base64
+import importlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.viz.draw.arrays import ViewError, as_numbers
+from tinote.viz.draw.arrays import ViewError, as_colors, as_numbers
+from tinote.viz.draw.scale import form_of
 
 KNOTS = 17
 
 LEVELS = 255
 """Levels of numbers that become colours; the byte that is left over stands for what is not finite."""
+
+LEVEL_SLACK = 1e-6
+"""Logarithms differ by less between Python and pages."""
 
 NOT_FINITE = (0xFF, 0x00, 0xFF)
 """No colour map has this colour: a NaN is seen at once."""
@@ -35,15 +41,37 @@ _MAPS = {
 }  # fmt: skip
 
 
-def table(name: str, levels: int = 256) -> np.ndarray:
-    """A map sampled at `levels` equally spaced values, shape (levels, 3), floats in [0, 1]. Raises `ViewError` for an
-    unknown map.
+def table(name: Any, levels: int = 256) -> np.ndarray:
+    """A map sampled at `levels` equally spaced values, shape (levels, 3), floats in [0, 1]: by its name, with "_r" from
+    its end to its beginning, or a list of colours. Raises `ViewError` for an unknown map.
     """
-    if name not in _MAPS:
-        raise ViewError(f"there is no colour map {name!r}", hint=f"there are {', '.join(_MAPS)}")
-    colors = np.array([tuple(bytes.fromhex(color)) for color in _MAPS[name].split()]) / 255.0
+    if isinstance(name, str) and name.endswith("_r"):
+        return table(name[:-2], levels)[::-1]
+    if isinstance(name, str):
+        if name not in _MAPS:
+            return _of_matplotlib(name, levels)
+        colors = np.array([tuple(bytes.fromhex(color)) for color in _MAPS[name].split()]) / 255.0
+    else:
+        if isinstance(name, np.ndarray) or not isinstance(name, Sequence) or len(name) < 2:
+            raise ViewError(f"cmap must be the name of a colour map, or two or more colours, not {name!r}")
+        colors = np.array([as_colors(color, name="cmap") for color in name]) / 255.0
     at = np.linspace(0.0, 1.0, levels)
     return np.stack([np.interp(at, np.linspace(0.0, 1.0, len(colors)), channel) for channel in colors.T], axis=-1)
+
+
+def _of_matplotlib(name: str, levels: int) -> np.ndarray:
+    """A map that matplotlib has, where it is installed."""
+    try:
+        known = importlib.import_module("matplotlib").colormaps.get(name)  # It is large, and few views need it.
+    except ImportError:
+        known = None
+    if known is None:
+        raise ViewError(
+            f"there is no colour map {name!r}",
+            hint=f"there are {', '.join(_MAPS)}, those of matplotlib where it is installed, the same with _r"
+            " reversed, and lists of colours",
+        )
+    return known(np.linspace(0.0, 1.0, levels))[:, :3]
 
 
 def colored(values: Any, name: str = "plasma", normalize: bool = False) -> np.ndarray:
@@ -73,18 +101,21 @@ class Levels(NamedTuple):
 
 class ColorScale:
     """A colour map between two limits, or the least and greatest of the numbers, for "coolwarm" with zero in the
-    middle. `colors`: those of the 256 bytes that numbers become, (256, 3), uint8.
+    middle, as `norm` says. `colors`: those of the 256 bytes that numbers become, (256, 3), uint8.
     """
 
-    def __init__(self, cmap: str, limits: Any = None) -> None:
+    def __init__(self, cmap: Any, limits: Any = None, norm: Any = "linear") -> None:
+        self.form = form_of(norm)
         if limits is not None:
             ends = np.asarray(limits, np.float64)
             if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] >= ends[1]:
                 raise ViewError(f"limits must be two numbers, the lower one first, not {limits!r}")
+            if self.form.kind == "log" and ends[0] <= 0:
+                raise ViewError(f"limits of a logarithmic norm must be positive, not {limits!r}")
             self._limits: tuple[float, float] | None = (float(ends[0]), float(ends[1]))
         else:
             self._limits = None
-        self._around_zero = cmap == "coolwarm"
+        self._around_zero = isinstance(cmap, str) and cmap.removesuffix("_r") == "coolwarm" and self.form.kind != "log"
         self.colors = np.array([*(table(cmap, LEVELS) * 255.0 + 0.5), NOT_FINITE]).astype(np.uint8)
 
     def as_text(self) -> str:
@@ -100,18 +131,28 @@ class ColorScale:
         values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         finite = np.isfinite(values)
         strange = int(values.size - np.count_nonzero(finite))
-        if self._limits is not None:
-            low, high = self._limits
-        elif strange == values.size:
-            low, high = 0.0, 1.0
+        low, high = self._ends(values[finite] if strange else values)
+        if self.form.kind == "linear":
+            span = high - low if high > low else 1.0
+            with np.errstate(invalid="ignore", over="ignore"):
+                codes = ((values - low) * (LEVELS / span)).clip(0, LEVELS - 1)
         else:
-            known = values[finite] if strange else values
-            low, high = float(known.min()), float(known.max())
-            if self._around_zero:
-                low, high = -max(-low, high), max(-low, high)
-        span = high - low if high > low else 1.0
-        with np.errstate(invalid="ignore", over="ignore"):
-            codes = ((values - low) * (LEVELS / span)).clip(0, LEVELS - 1)
+            known = np.where(finite, values, 1.0).astype(np.float64)
+            # What a logarithm has no place for has the lowest colour.
+            scale = self.form.between(low, high)
+            places = scale.place(np.maximum(known, 0.0) if scale.kind == "log" else known)
+            codes = (places * LEVELS + LEVEL_SLACK).clip(0, LEVELS - 1)
         if strange:
             codes[~finite] = LEVELS
         return Levels(codes.astype(np.uint8), low, high, strange)
+
+    def _ends(self, known: np.ndarray) -> tuple[float, float]:
+        """The numbers at both ends of the map, of those that are finite."""
+        if self._limits is not None:
+            return self._limits
+        if self.form.kind == "log":
+            known = known[known > 0]
+        if not known.size:
+            return (0.1, 1.0) if self.form.kind == "log" else (0.0, 1.0)
+        low, high = float(known.min()), float(known.max())
+        return (-max(-low, high), max(-low, high)) if self._around_zero else (low, high)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from xml.sax.saxutils import escape
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from tinote.viz.draw.fonts import font
+
+if TYPE_CHECKING:
+    from tinote.viz.draw.pictures import Picture
 
 FONT = 11
 SCALE = 2
@@ -25,23 +28,29 @@ _ANCHORS = {"l": "start", "m": "middle", "r": "end"}
 _SHIFTS = {"t": 0.8, "m": 0.35, "b": -0.22}
 """How far below a text's place its baseline lies, in its size."""
 
+INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
+
 Color = Sequence[int]
 Point = tuple[float, float]
 
 
-class Pen(Protocol):
-    """Draws lines, discs, texts and strips of colours."""
+class LinePen(Protocol):
+    """Draws lines and texts."""
 
     def line(self, points: Sequence[Point], color: Color, width: float) -> None:
         """A line through points."""
         ...
 
-    def disc(self, center: Point, radius: float, color: Color) -> None:
-        """A filled disc."""
-        ...
-
     def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
         """A text; `anchor` says by two letters where `place` is: left, middle or right, and top, middle or bottom."""
+        ...
+
+
+class Pen(LinePen, Protocol):
+    """Draws upright texts, discs, pictures and strips of colours as well."""
+
+    def disc(self, center: Point, radius: float, color: Color) -> None:
+        """A filled disc."""
         ...
 
     def upright(self, left: float, middle: float, text: str, color: Color) -> None:
@@ -50,6 +59,10 @@ class Pen(Protocol):
 
     def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
         """Colours (N, 3), uint8, side by side."""
+        ...
+
+    def stage(self, left: float, top: float, picture: Picture) -> None:
+        """A picture, one pixel to a pixel."""
         ...
 
 
@@ -95,6 +108,10 @@ class PixelPen:
         pixels = np.broadcast_to(row, (round(height * SCALE), columns, 3))
         self._image.paste(Image.fromarray(np.ascontiguousarray(pixels)), (int(left * SCALE), round(top * SCALE)))
 
+    def stage(self, left: float, top: float, picture: Picture) -> None:
+        pixels = np.repeat(np.repeat(picture.pixels, SCALE, axis=0), SCALE, axis=1)
+        self._image.paste(Image.fromarray(pixels), (round(left * SCALE), round(top * SCALE)))
+
 
 class VectorPen:
     """Collects the elements of an SVG file."""
@@ -125,6 +142,10 @@ class VectorPen:
 
     def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
         self.elements.append(embedded(colors[None], left, top, width, height))
+
+    def stage(self, left: float, top: float, picture: Picture) -> None:
+        size = f'width="{picture.width}" height="{picture.height}"'
+        self.elements += [f'<svg x="{number(left)}" y="{number(top)}" {size}>', *picture.elements(), "</svg>"]
 
 
 def embedded(pixels: np.ndarray, left: float, top: float, width: float, height: float) -> str:

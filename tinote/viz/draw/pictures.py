@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.pen import embedded
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
 """The endings of names that pictures may have."""
@@ -185,6 +186,10 @@ class Picture:
         """Draw a hairline around the picture, so that white on a white page has an edge."""
         for edge in (self.pixels[0], self.pixels[-1], self.pixels[:, 0], self.pixels[:, -1]):
             edge[:] = HAIRLINE
+
+    def elements(self) -> list[str]:
+        """The picture as elements of an SVG file."""
+        return [embedded(self.pixels, 0, 0, self.width, self.height)]
 
     def png(self) -> bytes:
         """The picture as a PNG file; the same pixels give the same bytes."""

@@ -102,13 +102,6 @@ class VectorPicture(Picture):
             self._marks += [group, *made, "</g>"]
 
 
-def elements_of(picture: Picture) -> list[str]:
-    """A picture as elements of an SVG file."""
-    if isinstance(picture, VectorPicture):
-        return picture.elements()
-    return [embedded(picture.pixels, 0, 0, picture.width, picture.height)]
-
-
 def _round_line(stroke: np.ndarray) -> str:
     x0, y0, x1, y1, half, _ = stroke.tolist()
     return f'<path d="M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}" stroke-width="{number(2 * half)}"{{}}/>'

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from tinote.lang.ad.checks.horizons import HorizonReport
 from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.runtime.memory import readable_size
 from tinote.source import location_name
-from tinote.viz.draw.axes import Axis, Place, linear, seconds_text, seconds_unit
-from tinote.viz.draw.chart import COLORS, times_power
+from tinote.viz.draw.axes import Place, linear, logarithmic, seconds_text, seconds_unit
+from tinote.viz.draw.chart import COLORS
 
 MOST_POINTS = 600
 """Of a line: of more, the largest and the smallest of each interval stay."""
@@ -68,7 +67,7 @@ def _norms_chart(report: SweepReport) -> Chart:
     series = sorted(chosen[: len(COLORS)], key=lambda one: one.name)
     x, x_axis = linear(0, max(count, 1), "launch (0: the start)", whole=True)
     finite = [v for one in series for v in one.values if math.isfinite(v) and v > 0]
-    y, y_axis = _logarithmic(min(finite, default=0.1), max(finite, default=10.0), "")
+    y, y_axis = logarithmic(finite, "")
     lines = [_line(one.name, index, one.launches, one.values, x, y) for index, one in enumerate(series)]
     marks = []
     bad = report.nonfinite
@@ -178,13 +177,13 @@ def _horizons_chart(report: HorizonReport) -> Chart:
     steps = [one.steps for one in report]
     spreads = steps[-1] >= 16 * steps[0]
     last = max(steps[-1], steps[0] + 1)
-    x, x_axis = _logarithmic(steps[0], last, "steps") if spreads else linear(steps[0], last, "steps", whole=True)
+    x, x_axis = logarithmic([steps[0], last], "steps") if spreads else linear(steps[0], last, "steps", whole=True)
     if spreads:
         shown = [steps[0] * 2**k for k in range(60) if steps[0] * 2**k <= steps[-1]]
         shown = shown[:: max(1, len(shown) // 8)]
         x_axis["ticks"] = [{"at": x(k), "text": f"{k:,}"} for k in shown]
     found = [abs(v) for one in report for v in (one.reverse, one.difference) if math.isfinite(v) and v]
-    y, y_axis = _logarithmic(min(found, default=0.1), max(found, default=10.0), "")
+    y, y_axis = logarithmic(found, "")
     names = ("reverse mode", "difference")
     values = [abs(one.reverse) for one in report], [abs(one.difference) for one in report]
     lines = [_line(name, k, steps, values[k], x, y, dots=True) for k, name in enumerate(names)]
@@ -232,25 +231,6 @@ def _kernels(report: SweepReport) -> dict[str, Any]:
 
 
 # ---- axes
-
-
-def _logarithmic(low: float, high: float, label: str) -> tuple[Place, Axis]:
-    first, last = math.log10(low), math.log10(high)
-    if last - first < 1.0:
-        middle = (first + last) / 2
-        first, last = middle - 0.5, middle + 0.5
-    air = 0.04 * (last - first)
-    first, last = first - air, last + air
-
-    def place(value: float) -> float:
-        return (math.log10(value) - first) / (last - first)
-
-    decades = range(math.ceil(first), math.floor(last) + 1)
-    every = max(1, math.ceil(len(decades) / 6))
-    ticks = [k for k in decades if k % every == 0]
-    # All of an axis are written alike.
-    written = (lambda k: f"{10.0**k:g}") if all(-2 <= k <= 3 for k in ticks) else partial(times_power, "1")
-    return place, {"label": label, "ticks": [{"at": place(10.0**k), "text": written(k)} for k in ticks]}
 
 
 # ---- lines and bars

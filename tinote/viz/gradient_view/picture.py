@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from tinote.viz.draw.axes import draw_axes
+from tinote.viz.draw.axes import draw_ticks
 from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, PictureCanvas
 from tinote.viz.draw.chart import COLORS
 
@@ -61,7 +61,7 @@ def _draw_chart(canvas: PictureCanvas, chart: dict[str, Any], y: int, width: int
 
     for mark in chart["marks"]:
         canvas.box(x_of(mark["at"]) - 1, top, max(x_of(mark["to"]), x_of(mark["at"]) + 1), bottom, BAD_GROUND)
-    draw_axes(canvas, chart["x"], chart["y"], (left, top, right, bottom))
+    draw_ticks(canvas.pen(), chart["x"], chart["y"], (left, top, right, bottom))
     canvas.text(MARGIN, top, chart["y"]["label"], MUTED, size=11)
     for bar in chart["bars"]:
         (x0, x1), (y0, y1) = bar["x"], bar["y"]

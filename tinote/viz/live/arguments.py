@@ -11,7 +11,7 @@ import enum
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace as Namespace
 from typing import Any
@@ -221,6 +221,32 @@ def number(is_right: Callable[[float], Any], wanted: str) -> Check:
 
 angle = number(np.isfinite, "a number of degrees")
 pixels = number(lambda value: 0 < value < np.inf, "a positive number of pixels")
+
+
+def ends(name: str, value: Any) -> tuple[float, float]:
+    """Two numbers, the lower one first."""
+    try:
+        low, high = (float(part) for part in value)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ViewError(f"{name} must be two numbers, the lower one first, not {shown(value)}")
+    return low, high
+
+
+def names(name: str, value: Any) -> tuple[str, ...]:
+    """Names, or one."""
+    found = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(one, str) for one in found):
+        raise ViewError(f"{name} must be names of quantities, not {shown(value)}")
+    return found
+
+
+def color_map(name: str, value: Any) -> Any:
+    """The name of a colour map, or colours. `ColorScale` knows which there are."""
+    if value is not None and not isinstance(value, str | list | tuple):
+        raise ViewError(f"{name} must be the name of a colour map, or a list of colours, not {shown(value)}")
+    return value
 
 
 def optional(check: Check) -> Check:

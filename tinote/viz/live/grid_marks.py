@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tinote.viz.draw.arrays import ViewError, as_array, as_colors
-from tinote.viz.draw.chart import nice_ticks
 from tinote.viz.draw.colormap import LEVELS, ColorScale
 from tinote.viz.draw.pictures import Picture
+from tinote.viz.draw.scale import nice_ticks
 from tinote.viz.live.contours import contour_lines
 from tinote.viz.live.mark_values import current
 from tinote.viz.live.strokes import Strokes, as_strokes, paint_arrows, paint_edges

@@ -22,6 +22,7 @@ from tinote.viz.live.arguments import (
     SMALLEST_SIDE,
     Renews,
     argument,
+    color_map,
     derived,
     flag,
     function,
@@ -30,9 +31,10 @@ from tinote.viz.live.arguments import (
     pixels,
     whole,
 )
+from tinote.viz.live.axed import AxedSimulation, Range, ranges_of
 from tinote.viz.live.grid_marks import GridMarks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.simulation import CAPTURED, StagedSimulation
+from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 
@@ -49,7 +51,7 @@ class ImageLook(NamedTuple):
     marks: GridMarks
 
 
-class Image(StagedSimulation):
+class Image(AxedSimulation):
     """A live view of a field over the plane, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
     Its arguments are attributes that can be changed, as those of `ti.viz.Particles`.
@@ -61,12 +63,16 @@ class Image(StagedSimulation):
         each frame.
     step : callable, optional
         Advances the simulation by one step; it may launch kernels.
-    cmap : str, default "viridis"
-        The colours of numbers: "viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for numbers around zero.
-        What is not finite is painted magenta, and counted.
+    cmap, norm
+        The colours of numbers, by default "viridis", and how numbers lie on the map: as for `ti.viz.Particles`. What is
+        not finite is painted magenta, and counted.
     limits : (float, float), optional
         The numbers at the two ends of the map; by default the least and greatest of each frame, for "coolwarm" with
         zero in the middle.
+    extent : ((left, right), (bottom, top)), optional
+        Where the edges of the field lie, in units of the world; by default in cells.
+    axes, x_label, y_label, grid
+        As for `ti.viz.Particles`; axes are also shown by default if there is an `extent`.
     smooth : bool, default False
         Paint between the cells' colours, instead of squares.
     colorbar : bool, default True
@@ -85,7 +91,7 @@ class Image(StagedSimulation):
     arrow_scale : float, optional
         The length of an arrow in cells for each unit of the vector; by default the longest arrow of a frame reaches to
         the next.
-    energy, plots, plot_label, reset, steps_per_frame, unattended_frames, timeline
+    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, unattended_frames, timeline
         As for `ti.viz.Particles`.
     size : int, default 480
         The longer side in pixels.
@@ -118,8 +124,9 @@ class Image(StagedSimulation):
 
     field: Any = argument(kw_only=False)
     step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
-    cmap: str = argument(default="viridis")
+    cmap: str | Sequence[Any] = argument(default="viridis", check=color_map)
     limits: tuple[float, float] | None = argument(default=None)
+    extent: tuple[Range, Range] | None = argument(default=None)
     smooth: bool = argument(default=False, check=flag, renews=Renews.FRAME, sent=True)
     colorbar: bool = argument(default=True, check=flag, sent=True)
     color_label: str = argument(default="", renews=Renews.NOTHING, sent=True)
@@ -148,13 +155,15 @@ class Image(StagedSimulation):
         columns, rows = cells.shape[:2]
         longest = max(columns, rows)
         size = (max(16, round(given.size * columns / longest)), max(16, round(given.size * rows / longest)))
-        scale = ColorScale(given.cmap, given.limits)
+        scale = ColorScale(given.cmap, given.limits, given.norm)
+        extent = ranges_of("extent", ((0, columns), (0, rows)) if given.extent is None else given.extent, 2)
         marks = GridMarks(scale, given, is_scalar=cells.ndim == 2)
         sent = {
             **self._sent_of_all(given, size),
             "colorbar": given.colorbar and cells.ndim == 2,
             "table": scale.as_text(),
             "marks": marks.looks,
+            "axes_shown": self.axes_of(given, extent, size, wanted=given.extent is not None),
         }
         self._shape = (columns, rows)
         return ImageLook(sent, given, scale, marks)

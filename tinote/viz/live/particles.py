@@ -7,7 +7,7 @@ other, a picture of their density.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace as Namespace
 from typing import Any, NamedTuple
 
@@ -17,13 +17,25 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.arguments import Renews, angle, argument, derived, flag, function, number, optional, pixels
+from tinote.viz.live.arguments import (
+    Renews,
+    angle,
+    argument,
+    color_map,
+    derived,
+    flag,
+    function,
+    number,
+    optional,
+    pixels,
+)
+from tinote.viz.live.axed import AxedSimulation, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
-from tinote.viz.live.simulation import CAPTURED, StagedSimulation
+from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.live.strokes import HIDDEN, paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
@@ -78,7 +90,7 @@ def _height(name: str, elevation: Any) -> float:
     return min(max(angle(name, elevation), -HIGHEST), HIGHEST)
 
 
-class Particles(StagedSimulation):
+class Particles(AxedSimulation):
     """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
 
     Nothing is computed while the view is out of sight. The methods do from a cell what the buttons do. A step that
@@ -104,15 +116,25 @@ class Particles(StagedSimulation):
     color : colour, (N,) colours or numbers, or callable
         0xRRGGBB, a CSS colour, or one for each particle; or numbers, one for each particle, which become colours: a
         field or array of floats, or a function that returns one, read after each frame.
+    axes : bool, optional
+        Show axes with ticks around the view, in the plane; by default if there is a grid or a label.
+    x_label, y_label : str
+        What the axes show, with the unit.
+    grid : bool, default False
+        Draw lines at the ticks.
     radius : number or (N,) numbers
         In pixels.
     background : colour, optional
         By default that of the page.
-    cmap : str, optional
+    cmap : str or sequence of colours, optional
         The colour map of numbers: "viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for numbers around
-        zero. With a `cmap`, integers are numbers, too.
+        zero; another one by its name in matplotlib, where that is installed; with "_r" from its end to its beginning.
+        With a `cmap`, integers are numbers, too.
     limits : (float, float), optional
         The numbers at the two ends of the map; by default the least and greatest of each frame.
+    norm : {"linear", "log", "symlog"}, or ("symlog", float)
+        How numbers lie on the map: evenly, by their logarithm, or by one on both sides of zero, about evenly up to the
+        size that is given; by default 1/100 of the power of ten below the greatest.
     colorbar : bool, default True
         Show the map below the view.
     color_label : str
@@ -140,6 +162,10 @@ class Particles(StagedSimulation):
         over the step number.
     plot_label : str
         The vertical axis of the plot.
+    plot_scale : {"linear", "log", "symlog"}, or ("symlog", float)
+        How numbers lie along it; as `norm`.
+    dt : float, optional
+        The time that a step takes: the plot is then over the time.
     reset : callable, optional
         Takes the simulation back to its start.
     steps_per_frame : int, default 1
@@ -189,7 +215,7 @@ class Particles(StagedSimulation):
     color: Any = argument(default=DEFAULT_COLOR, sent=True)
     radius: Any = argument(default=2.0, sent=True)
     background: Any = argument(default=None, sent=True)
-    cmap: str | None = argument(default=None)
+    cmap: str | Sequence[Any] | None = argument(default=None, check=color_map)
     limits: tuple[float, float] | None = argument(default=None)
     colorbar: bool = argument(default=True, check=flag, sent=True)
     color_label: str = argument(default="", renews=Renews.NOTHING, sent=True)
@@ -232,8 +258,11 @@ class Particles(StagedSimulation):
         """What the arguments are in the picture."""
         points = as_positions(given.x, space=True)
         in_space = points.shape[1] == 3
-        bounds = UNIT + UNIT[:1] * in_space if given.bounds is None else given.bounds
-        scale = ColorScale(given.cmap or "viridis", given.limits)
+        bounds = ranges_of("bounds", UNIT + UNIT[:1] * in_space if given.bounds is None else given.bounds, 2 + in_space)
+        axes = {} if in_space else self.axes_of(given, bounds, given.size)
+        if in_space and (given.axes or given.grid or given.x_label or given.y_label):
+            raise ViewError("particles in space have no axes yet", hint="leave out axes, grid, x_label and y_label")
+        scale = ColorScale(given.cmap or "viridis", given.limits, given.norm)
         numbers = given.cmap is not None and not is_single(given.color)
         found = as_inks(given.color, len(points), numbers=numbers)
         radii = as_radii(given.radius, len(points))
@@ -252,10 +281,10 @@ class Particles(StagedSimulation):
             "table": scale.as_text(),
             "marks": marks.looks,
             "in_space": in_space,
+            "axes_shown": axes,
         }
         self._count = len(points)
         colors = found if is_fixed else None
-        bounds = _checked_bounds(bounds, points.shape[1])
         return ParticlesLook(sent, given, bounds, scale, colors, numbers, is_single(given.radius), marks)
 
     def __repr__(self) -> str:
@@ -480,14 +509,6 @@ def _frame(message: dict[str, Any], buffers: list[bytes], parts: dict[str, bytes
     """A frame with further binary parts, in the order of their names in its message; what is empty is not sent."""
     used = {name: part for name, part in parts.items() if part}
     return Frame({**message, **({"parts": list(used)} if used else {})}, [*buffers, *used.values()])
-
-
-def _checked_bounds(bounds: Any, dimensions: int) -> Bounds:
-    values = np.asarray(bounds, np.float64)
-    if values.shape != (dimensions, 2) or not np.isfinite(values).all() or not (values[:, 0] < values[:, 1]).all():
-        wanted = "((left, right), (bottom, top))" if dimensions == 2 else "three pairs (low, high)"
-        raise ViewError(f"bounds must be {wanted}, the lower end of each first, not {bounds!r}")
-    return tuple((low, high) for low, high in values.tolist())
 
 
 def _css(color: np.ndarray) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace as Namespace
 from typing import Any, NamedTuple
 
-import traitlets
-
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import KINDS, as_series
+from tinote.viz.draw.chart import KINDS, ChartLook, as_series
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.arguments import argument, derived, function, one_of, sides
+from tinote.viz.draw.scale import scale_form
+from tinote.viz.live.arguments import argument, ends, function, names, one_of, optional, sides
 from tinote.viz.live.simulation import CAPTURED, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
@@ -38,8 +37,21 @@ class Plot(LiveSimulation):
         Steps between two samples, which the slider changes.
     size : (int, int), default (480, 240)
         Width and height in pixels.
-    label : str
-        What the vertical axis shows.
+    label, x_label : str
+        What the vertical and the horizontal axis show.
+    scale, x_scale : {"linear", "log", "symlog"}, or ("symlog", float)
+        How numbers lie along them: evenly, by their logarithm, or by one on both sides of zero, about evenly up to the
+        size that is given.
+    limits : (float, float), optional
+        The ends of the vertical axis; by default it shows all samples.
+    dt : float, optional
+        The time that a step takes: the horizontal axis then shows the time.
+    x : str, optional
+        The quantity that the horizontal axis shows instead, as in a phase portrait.
+    right : sequence of str, optional
+        The quantities whose axis is at the right side.
+    right_label, right_scale
+        As `label` and `scale`, of that axis.
     kind : {"line", "steps", "dots"}, default "line"
         How samples are drawn.
     unattended_frames, timeline
@@ -70,9 +82,15 @@ class Plot(LiveSimulation):
     step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
     size: tuple[int, int] = argument(default=(480, 240), check=sides)
     label: str = argument(default="", sent=True)
-    kind: str = argument(default="line", check=one_of(*KINDS), sent=True)
-
-    plot_label = derived(traitlets.Unicode(), "assign label")
+    kind: str = argument(default="line", check=one_of(*KINDS))
+    scale: str | tuple[str, float] = argument(default="linear", check=scale_form)
+    limits: tuple[float, float] | None = argument(default=None, check=optional(ends))
+    x: str = argument(default="")
+    x_label: str = argument(default="")
+    x_scale: str | tuple[str, float] = argument(default="linear", check=scale_form)
+    right: Sequence[str] = argument(default=(), check=names)
+    right_label: str = argument(default="")
+    right_scale: str | tuple[str, float] = argument(default="linear", check=scale_form)
 
     def quantities_given(self) -> dict[str, Callable[[], float]]:
         """Some; a plot shows nothing else."""
@@ -84,9 +102,9 @@ class Plot(LiveSimulation):
         """Its size and its words."""
         width, height = given.size
         said = f"live plot of {given.label}" if given.label else "live plot"
-        return PlotLook(
-            {"width": width, "height": height, "chart_height": height, "plot_label": given.label, "label": said}
-        )
+        own = {name: value for name, value in vars(given).items() if name in ChartLook._fields}
+        chart = ChartLook(**own | {"dt": given.dt or 0.0}).checked(list(as_series(given.quantities, "value")))
+        return PlotLook({"width": width, "height": height, "chart_height": height, "label": said, "chart": chart.sent})
 
     def __repr__(self) -> str:
         failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
@@ -100,16 +118,6 @@ class Plot(LiveSimulation):
         """Nothing but the samples."""
         del sources
         return {}
-
-    @property
-    def chart_kind(self) -> str:
-        """The one that was chosen."""
-        return self.kind
-
-    @property
-    def y_label(self) -> str:
-        """The axis."""
-        return self.label
 
     def painted(self, make: type[Picture] = Picture) -> None:
         """There is no stage above the plot."""

@@ -136,7 +136,7 @@ class Scene(StagedSimulation):
         By default what fits the page's theme.
     renderer : {"auto", "page", "kernel"}
         Whether the page draws by WebGL, or gets pictures.
-    energy, plots, plot_label, reset, steps_per_frame, label, unattended_frames, timeline
+    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label, unattended_frames, timeline
         As for `ti.viz.Particles`.
     size : int or (int, int), default (640, 480)
         Width and height in pixels.

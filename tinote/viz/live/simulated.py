@@ -50,6 +50,12 @@ class SimulatedView(LiveView):
     """Whether the frames that are made are kept for a GIF."""
 
     series = derived(traitlets.List(traitlets.Unicode()), RUNS)
+    chart = derived(traitlets.Dict(), "assign plot_label, plot_scale, or dt")
+    """How the plot is drawn, where that differs from a plain one (`draw/chart.py`)."""
+
+    axes_shown = derived(traitlets.Dict(), "assign axes, grid, x_label, y_label, or what the view shows")
+    """The axes around the stage (`draw/axes.py`), if there are any."""
+
     width = derived(traitlets.Int(480), "assign size")
     height = derived(traitlets.Int(480), "assign size")
     chart_height = derived(traitlets.Int(CHART_HEIGHT), "assign size")
@@ -86,16 +92,6 @@ class SimulatedView(LiveView):
         """
         del whole
         return Frame({}, [])
-
-    @property
-    def chart_kind(self) -> str:
-        """How the samples of the plot are drawn (`draw/chart.py`)."""
-        return "line"
-
-    @property
-    def y_label(self) -> str:
-        """What is at the vertical axis of the plot."""
-        raise NotImplementedError
 
     def legend(self) -> ColorScale | None:
         """The colour map that is explained below the stage, if there is one."""

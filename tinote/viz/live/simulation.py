@@ -15,20 +15,24 @@ from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import History, as_series
+from tinote.viz.draw.chart import ChartLook, History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
+from tinote.viz.draw.scale import scale_form
 from tinote.viz.live.arguments import (
     Renews,
     argument,
     function,
     located,
     number,
+    optional,
     sides,
     whole,
 )
@@ -115,6 +119,9 @@ class LiveSimulation(DeclaredView):
     steps_per_frame: int = argument(default=1, check=whole(1), renews=Renews.NOTHING, sent=True)
     size: Any = argument(default=480, check=sides)
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
+    dt: float | None = argument(
+        default=None, check=optional(number(lambda value: 0.0 < value < np.inf, "a positive time"))
+    )
     timeline: float = argument(default=32.0, check=MEGABYTES, renews=Renews.NOTHING, sent=True)
 
     def __init__(self, *args: Any, **given: Any) -> None:
@@ -471,19 +478,16 @@ class StagedSimulation(LiveSimulation):
 
     energy: Quantities = argument(default=None, fixed=CAPTURED)
     plots: Quantities = argument(default=None, fixed=CAPTURED)
-    plot_label: str = argument(default="", sent=True)
+    plot_label: str = argument(default="")
+    plot_scale: str | tuple[str, float] = argument(default="linear", check=scale_form)
     label: str = argument(default="live view", renews=Renews.NOTHING, sent=True)
-
-    @property
-    def y_label(self) -> str:
-        """The axis of the plot, whose only line may be the energy."""
-        return self.sent["plot_label"]
 
     @staticmethod
     def _sent_of_all(given: Namespace, size: tuple[int, int]) -> dict[str, Any]:
-        """What pages have of every view's look."""
+        """What pages have of every view's look. The only line of the plot may be the energy."""
         label = given.plot_label or ("energy" if given.energy is not None else "")
-        return {"width": size[0], "height": size[1], "plot_label": label}
+        chart = ChartLook(label=label, scale=given.plot_scale, dt=given.dt or 0.0)
+        return {"width": size[0], "height": size[1], "chart": chart.sent}
 
     def quantities_given(self) -> dict[str, Callable[[], float]]:
         """The energy and the others."""

@@ -45,6 +45,9 @@ SYNTAX = "syntax.js"
 VIEW_SCRIPTS = (
     "kernel.js",
     "view.js",
+    "draw/scale.js",
+    "draw/canvas_axes.js",
+    "draw/tip.js",
     "draw/chart.js",
     "draw/colorbar.js",
     "draw/picture.js",

@@ -14,7 +14,14 @@ from tinote.lang.data.nests import map_leaves
 from tinote.viz.notebook.page import compact
 from tinote.viz.notebook.view import STATIC, VIEW_SCRIPTS, static_source
 
-ENGINE = ("engine/program.js", "draw/chart.js", "draw/strokes.js", "engine/sources.js", "engine/engine.js")
+ENGINE = (
+    "engine/program.js",
+    "draw/scale.js",
+    "draw/chart.js",
+    "draw/strokes.js",
+    "engine/sources.js",
+    "engine/engine.js",
+)
 ON_GPU = ("engine/program_gpu.js",)
 """What a Worker runs besides where a program has shaders."""
 

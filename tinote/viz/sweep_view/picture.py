@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.viz.draw.axes import draw_axes
+from tinote.viz.draw.axes import draw_ticks
 from tinote.viz.draw.canvas import INK, MUTED, PictureCanvas
 
 MARGIN, ROW = 16, 19
@@ -52,7 +52,7 @@ def _draw_plot(canvas: PictureCanvas, shown: dict[str, Any], y: int, right: floa
     plot = shown["plot"]
     top, bottom = y + 20, y + PLOT_HEIGHT
     canvas.text(MARGIN, y, plot["y"]["label"], MUTED, size=11)
-    draw_axes(canvas, plot["x"], plot["y"], (LEFT, top, right, bottom))
+    draw_ticks(canvas.pen(), plot["x"], plot["y"], (LEFT, top, right, bottom))
     best = []
     for number, across, up in plot["dots"]:
         at = (LEFT + across * (right - LEFT), bottom - up * (bottom - top))

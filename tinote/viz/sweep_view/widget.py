@@ -40,7 +40,7 @@ class SweepView(StaticView):
     """The view of a sweep. Whoever runs it has the `lock` while changing the table, and calls `point` and `end`."""
 
     TITLE = "Sweep"
-    SCRIPTS = ("view.js", "draw/chart.js", "draw/axes.js", "views/sweep.js")
+    SCRIPTS = ("view.js", "draw/scale.js", "draw/chart.js", "draw/axes.js", "views/sweep.js")
     STYLES = ("theme.css", "draw/plot.css", "views/sweep.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)

@@ -12,6 +12,22 @@ function colorTable(model) {
   );
 }
 
+/** How numbers lie on the map of `model`. */
+const scaleOf = (model, low, high) => {
+  const [kind, bend] = [model.get("norm") ?? "linear"].flat();
+  return new Scale(kind, low, high, bend);
+};
+
+/** The number that a byte of the map of `model` stands for, as exactly as that tells. */
+function levelText(model, level, low, high) {
+  if (level >= LEVELS) return "not finite";
+  const scale = scaleOf(model, low, high);
+  const [from, to] = [scale.at(level / LEVELS), scale.at((level + 1) / LEVELS)];
+  if (level === 0) return `≤ ${roundedText(to, to - from)}`;
+  if (level === LEVELS - 1) return `≥ ${roundedText(from, to - from)}`;
+  return roundedText(scale.at((level + 0.5) / LEVELS), to - from);
+}
+
 /**
  * The bar for the map of `model`: `node`, `show(low, high)`, which says what its ends stand for, and `recolor()`, for
  * another map.
@@ -37,12 +53,11 @@ function colorBar(model) {
   const draw = () => {
     if (!ends) return;
     const [low, high] = ends;
-    const marks = niceTicks(low, high, Math.max(1, Math.round(strip.clientWidth / TICK_SPACE)));
-    const step = marks.length > 1 ? marks[1] - marks[0] : high - low;
+    const scale = scaleOf(model, low, high);
     ticks.replaceChildren(
-      ...marks.map((mark) => {
-        const place = high > low ? (mark - low) / (high - low) : 0.5;
-        return make("span", { style: `left:${100 * place}%` }, tickText(mark, step));
+      ...scale.ticks(Math.max(1, Math.round(strip.clientWidth / TICK_SPACE))).map(({ value, text }) => {
+        const place = high > low ? scale.place(value) : 0.5;
+        return make("span", { style: `left:${100 * place}%` }, text);
       }),
     );
     node.setAttribute("aria-label", `${label || "Colours"}: from ${numberText(low)} to ${numberText(high)}`);

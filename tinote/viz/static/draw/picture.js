@@ -6,10 +6,17 @@ function pictureOf(model, el, canvas = document.createElement("canvas")) {
   const stage = el.querySelector(".tinote-stage");
   const chart = el.querySelector(".tinote-chart");
   const bar = el.querySelector(".tinote-colorbar");
-  const width = (stage ?? chart).width;
-  const scale = width / model.get("width");
+  const inner = (stage ?? chart).width;
+  const scale = inner / model.get("width");
+  const axes = (stage && model.get("axes_shown")) ?? {};
+  const room = roomOf(axes);
+  const width = axes.x ? 2 * Math.ceil((inner + (room.left + room.right) * scale) / 2) : inner;
   const parts = [stage, bar, chart].filter(Boolean);
-  const heightOf = (part) => (part === bar ? 38 * scale : Math.round((part.height * width) / part.width));
+  const heightOf = (part) => {
+    if (part === bar) return 38 * scale;
+    if (part === stage) return Math.round(part.height + (room.top + room.bottom) * scale);
+    return Math.round((part.height * width) / part.width);
+  };
   const legend = chart ? 24 * scale : 0;
   // Films have even sides.
   const height = 2 * Math.ceil((parts.reduce((sum, part) => sum + heightOf(part), 0) + legend) / 2);
@@ -20,9 +27,17 @@ function pictureOf(model, el, canvas = document.createElement("canvas")) {
   context.fillRect(0, 0, width, height);
   let top = 0;
   for (const part of parts) {
-    if (part === bar) paintColorBar(context, model, bar, top, scale);
-    else {
-      if (part === chart) top += paintLegend(context, model.get("series"), top, legend, scale, dark);
+    if (part === bar) paintColorBar(context, model, bar, top, scale, width / scale);
+    else if (part === stage) {
+      context.drawImage(part, room.left * scale, room.top * scale, part.width, part.height);
+      if (axes.x) {
+        context.setTransform(scale, 0, 0, scale, 0, 0);
+        const box = [room.left, room.top, room.left + part.width / scale, room.top + part.height / scale];
+        paintStageAxes(context, axes, box, axesInks(el));
+        context.setTransform(1, 0, 0, 1, 0, 0);
+      }
+    } else {
+      top += paintLegend(context, model, top, legend, scale, dark);
       context.drawImage(part, 0, top, width, heightOf(part));
     }
     top += heightOf(part);
@@ -31,27 +46,28 @@ function pictureOf(model, el, canvas = document.createElement("canvas")) {
 }
 
 /** The names of a plot's lines with their colours. Gives the height that they take. */
-function paintLegend(context, names, top, height, scale, dark) {
+function paintLegend(context, model, top, height, scale, dark) {
+  const look = { ...PLAIN_CHART, ...model.get("chart") };
   context.setTransform(scale, 0, 0, scale, 0, top);
   context.font = "13px system-ui, sans-serif";
   context.textBaseline = "middle";
   context.textAlign = "left";
   let left = 4;
-  names.forEach((name, at) => {
+  model.get("series").forEach((name, at) => {
+    if (name === look.x) return;
     context.fillStyle = SERIES_COLORS[dark ? "dark" : "light"][at];
     context.fillRect(left, 10, 14, 3);
     context.fillStyle = dark ? "#e3e6ea" : "#222222";
-    context.fillText(name, left + 20, 12);
-    left += 36 + context.measureText(name).width;
+    context.fillText(nameIn(look, name), left + 20, 12);
+    left += 36 + context.measureText(nameIn(look, name)).width;
   });
   context.setTransform(1, 0, 0, 1, 0, 0);
   return height;
 }
 
 /** The bar of colours, `node`, as its text says. */
-function paintColorBar(context, model, node, top, scale) {
+function paintColorBar(context, model, node, top, scale, width) {
   const dark = isDark(node);
-  const width = model.get("width");
   context.setTransform(scale, 0, 0, scale, 0, top);
   context.font = "13px system-ui, sans-serif";
   context.textBaseline = "middle";

@@ -35,6 +35,11 @@ class Timeline {
   at(number) {
     return this.frames[Math.min(Math.max(number - this.first, 0), this.frames.length - 1)];
   }
+  /** The number of the frame whose step is nearest to one. */
+  nearest(step) {
+    const away = this.frames.map((frame) => Math.abs(frame.step - step));
+    return this.first + away.indexOf(Math.min(...away));
+  }
   /** Take a frame, in place of the newest if that is of the same step. An earlier step begins anew. */
   add(frame) {
     const newest = this.frames[this.frames.length - 1];

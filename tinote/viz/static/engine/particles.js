@@ -16,6 +16,7 @@ FRAMES_OF.particles = class {
     Object.assign(this, { sources, look, traits });
     this.map = {
       ...look.scale,
+      norm: traits.norm,
       colors: look.scale && Uint8Array.from(atob(traits.table), (letter) => letter.charCodeAt(0)),
     };
     this.trail = traits.marks.trail ? new TrailRows(traits.marks.trail.length) : null;

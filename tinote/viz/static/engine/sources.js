@@ -1,6 +1,7 @@
 // What a view shows, read of a program's memory or of the page's own data: numbers, colours, points. The rules are
 // those of `viz/draw/arrays.py`, `viz/live/mark_values.py` and `viz/draw/colormap.py`.
 
+const LEVEL_SLACK = 1e-6; // Logarithms differ by less between Python and pages.
 const LEVELS = 255;
 
 /** Numbers of a type of Python's as such that arithmetic takes. */
@@ -69,27 +70,30 @@ function colorsOf({ data, shape }, as) {
  * The level of each number between two limits, or between the least and the greatest; with `aroundZero`, zero is in the
  * middle.
  */
-function levelsOf(numbers, isSingle, { limits, aroundZero }) {
+function levelsOf(numbers, isSingle, { limits, aroundZero, norm = "linear" }) {
   const round = isSingle ? Math.fround : (value) => value;
   let [low, high] = limits ?? [Infinity, -Infinity];
   let strange = 0;
   for (let at = 0; at < numbers.length; at += 1) {
     const value = numbers[at];
     if (!Number.isFinite(value)) strange += 1;
-    else if (!limits) {
+    else if (!limits && !(norm === "log" && value <= 0)) {
       if (value < low) low = value;
       if (value > high) high = value;
     }
   }
-  if (low > high) [low, high] = [0, 1];
+  if (low > high) [low, high] = norm === "log" ? [0.1, 1] : [0, 1];
   else if (!limits && aroundZero) [low, high] = [-Math.max(-low, high), Math.max(-low, high)];
   const [first, factor] = [round(low), round(LEVELS / (high > low ? high - low : 1))];
+  const [kind, bend] = [norm].flat();
+  const scale = new Scale(kind, low, high, bend);
+  // What a logarithm has no place for has the lowest colour.
+  const place = (value) => scale.place(kind === "log" ? Math.max(value, 0) : value) * LEVELS + LEVEL_SLACK;
+  const level = kind === "linear" ? (value) => round(round(value - first) * factor) : place;
   const codes = new Uint8Array(numbers.length);
   for (let at = 0; at < numbers.length; at += 1) {
     const value = numbers[at];
-    codes[at] = Number.isFinite(value)
-      ? Math.min(Math.max(round(round(value - first) * factor), 0), LEVELS - 1)
-      : LEVELS;
+    codes[at] = Number.isFinite(value) ? Math.min(Math.max(level(value), 0), LEVELS - 1) : LEVELS;
   }
   return { codes, low, high, strange };
 }

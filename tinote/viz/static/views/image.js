@@ -12,6 +12,7 @@ export default laidOut(({ model, el }) => {
   const bar = model.get("colorbar") ? colorBar(model) : null;
   let image = null;
   let marks = {};
+  let last = null; // The frame that is shown.
 
   const paint = () => {
     if (!image) return;
@@ -42,6 +43,7 @@ export default laidOut(({ model, el }) => {
     }
     const pixels = new Uint32Array(image.data.buffer);
     const parts = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    last = { message, parts };
     if ("low" in message) {
       for (let at = 0; at < pixels.length; at += 1) pixels[at] = table[parts[at]];
     } else {
@@ -58,6 +60,20 @@ export default laidOut(({ model, el }) => {
     canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
     return words;
   };
+  const read = ([across, up]) => {
+    if (!last) return "";
+    const { columns, rows, shape, low, high } = last.message;
+    const within = (part, count) => Math.min(Math.max(Math.floor(part * count), 0), count - 1);
+    const [column, row] = [within(across, columns), within(1 - up, rows)];
+    const axes = model.get("axes_shown");
+    const cell = `[${within(across, shape[0])}, ${within(up, shape[1])}]`;
+    const isInCells = axes.ranges.every(([low, high], axis) => !low && high === shape[axis]);
+    const place = isInCells ? cell : `${placeText(axes, [across, up], [width, height])} ${cell}`;
+    const at = row * columns + column;
+    if (low === undefined) return `${place}: ${[...last.parts.subarray(3 * at, 3 * at + 3)].join(", ")}`;
+    const label = model.get("color_label");
+    return `${place}: ${label ? `${label} ` : ""}${levelText(model, last.parts[at], low, high)}`;
+  };
   const restyle = () => {
     looks = model.get("marks");
     table = colorTable(model);
@@ -65,7 +81,7 @@ export default laidOut(({ model, el }) => {
     paint();
   };
   const unwatch = watchTraits(model, ["smooth", "marks", "table"], restyle);
-  const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint });
+  const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint, read });
   return () => {
     unwatch();
     bar?.dispose();

@@ -262,6 +262,8 @@ export default laidOut(
       last?.bitmap?.close();
       last = {
         cover,
+        levels: cover ? null : (bytes("codes") ?? null),
+        ends: [message.low, message.high],
         bitmap,
         box: message.edges,
         positions: cover ? null : copied(positions, Uint16Array),
@@ -282,12 +284,33 @@ export default laidOut(
       canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
       return words;
     };
+    const inSpace = model.get("in_space");
+    const [width, height] = [model.get("width"), model.get("height")];
+    const read = (place) => {
+      const axes = model.get("axes_shown");
+      if (inSpace || !axes.ranges) return "";
+      const [across, up] = [place[0] * width, place[1] * height];
+      let [found, least] = [-1, Math.max(2 * model.get("radius"), model.get("reach"))];
+      const positions = last?.positions ?? [];
+      for (let at = 0; at < positions.length; at += 2) {
+        if (positions[at] === HIDDEN) continue;
+        const [x, y] = [positions[at], positions[at + 1]].map((code) => code / (HIDDEN - 1));
+        const away = Math.hypot(x * width - across, y * height - up);
+        if (away <= least) [found, least] = [at, away];
+      }
+      if (found < 0) return axes.x ? placeText(axes, place, [width, height]) : "";
+      const at = [positions[found], positions[found + 1]].map((code) => code / (HIDDEN - 1));
+      const texts = [`particle ${(found / 2).toLocaleString("en")}`, placeText(axes, at, [4 * width, 4 * height])];
+      const level = last.levels?.[found / 2];
+      if (level !== undefined)
+        texts.push(`${model.get("color_label") || "value"} ${levelText(model, level, ...last.ends)}`);
+      return texts.join(" · ");
+    };
     const restyle = () => {
       readLook();
       bar?.recolor();
       paint();
     };
-    const inSpace = model.get("in_space");
     const takes = (event) =>
       !inSpace ||
       (!event.shiftKey &&
@@ -312,6 +335,7 @@ export default laidOut(
       remember,
       repaint: paint,
       takes,
+      read,
     });
     return () => {
       unwatch();

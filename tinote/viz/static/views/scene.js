@@ -120,45 +120,6 @@ function moveCamera(canvas, { get, set, home, click, flies, picks }) {
   });
 }
 
-/**
- * Where a mouse rests on `canvas`, `ask(place)`; gives `tell(words)`, which shows what is there next to it, and what
- * takes that away.
- */
-function hoverTip(canvas, ask) {
-  const tip = make("div", { class: "tinote-tip", hidden: true });
-  const help = canvas.title;
-  let rest = 0;
-  let at = null;
-  const hide = () => {
-    clearTimeout(rest);
-    at = null;
-    tip.hidden = true;
-    canvas.title = help;
-  };
-  canvas.addEventListener("pointermove", (event) => {
-    hide();
-    if (event.pointerType !== "mouse" || event.buttons) return;
-    const box = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    rest = setTimeout(() => {
-      at = [x / box.width, 1 - y / box.height];
-      const [right, lower] = [x > 0.5 * box.width, y > 0.8 * box.height];
-      Object.assign(tip.style, { left: `${x}px`, top: `${y}px` });
-      const [before, after] = ["calc(-100% - 8px)", "14px"];
-      tip.style.transform = `translate(${right ? before : after}, ${lower ? before : after})`;
-      ask(at);
-    }, REST);
-  });
-  for (const end of ["pointerleave", "pointerdown", "wheel", "keydown"]) canvas.addEventListener(end, hide);
-  const tell = (words) => {
-    if (!at || !words) return; // It has moved on meanwhile, or nothing is there.
-    tip.textContent = words;
-    tip.hidden = false;
-    canvas.title = ""; // The browser's own tip would lie over this one.
-  };
-  return { tip, tell, hide };
-}
-
 export default laidOut(
   ({ model, el }) => {
     const canvas = make("canvas", { class: "tinote-stage", role: "img" });
@@ -218,7 +179,7 @@ export default laidOut(
     });
     // What is asked is what is there now.
     const ask = (place) => "past" in el.dataset || say(model, { kind: "hover", view, place });
-    const hover = model.get("can_pick") && hoverTip(canvas, ask);
+    const hover = model.get("can_pick") && hoverTip(canvas, ask, REST);
     const hovered = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
     const keep = (message, buffers, isShown) => {
       adopt(message.scene?.eye ?? message.eye, message.eyeVersion);

@@ -28,7 +28,7 @@ function sign(name) {
 
 // What a view is laid out by: it is made anew where one of these changes.
 const SIZES = ["width", "height", "chart_height"];
-const LAYOUT = [...SIZES, "colorbar", "color_label", "plot_label", "kind", "label", "timeline"];
+const LAYOUT = [...SIZES, "colorbar", "color_label", "chart", "axes_shown", "norm", "label", "timeline"];
 
 /** A view that `make({ model, el })` makes, anew where one of `LAYOUT` changes, or of the traits that are `named`. */
 function laidOut(make, named = []) {
@@ -51,6 +51,12 @@ function laidOut(make, named = []) {
 function counted(count, one, many) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
+
+/** The name of a quantity in the legend of a chart. */
+const nameIn = ({ x, right }, name) => {
+  if (name === x) return `${name} (across)`;
+  return right.includes(name) ? `${name} (right)` : name;
+};
 
 /** Hand `bytes` to whoever looks at the page as a file. */
 function download(name, type, bytes) {
@@ -104,7 +110,7 @@ function sendPointer(model, stage, takes) {
  * that paints it and returns the words. The last buffer of a frame holds the samples of the plot. `remember(message,
  * buffers)` gives what shows a frame again, once it has been kept: its arrays as `parts`, and `show()`; null for one
  * that cannot be. `below` stands between the stage and the buttons. Of presses on the stage the simulation gets
- * those for which `takes(event)` holds. The kernel knows this copy of the view as `view`.
+ * those for which `takes(event)` holds. `read(place)` tells in words what is there. The kernel knows this copy of the view as `view`.
  */
 function simulationView({
   model,
@@ -116,11 +122,13 @@ function simulationView({
   remember,
   repaint,
   takes = () => true,
+  read,
   view,
 }) {
   const names = model.get("series");
   const history = new History(1 + names.length);
-  const width = model.get("width");
+  const frame = stage && framed(model, stage);
+  const width = model.get("width") + (frame?.wide ?? 0);
   el.classList.add("tinote-view");
   el.style.setProperty("--tinote-width", `${width + 8}px`); // With its padding.
   keepKeys(el);
@@ -195,7 +203,9 @@ function simulationView({
     "aria-label": model.get("label"),
     style: `max-width:${width}px;contain-intrinsic-inline-size:${width}px`,
   });
-  if (stage) group.append(make("div", { class: "tinote-noticed" }, stage));
+  if (stage) group.append(frame.node);
+  const hover = stage && read && hoverTip(stage, read);
+  if (hover) frame.node.append(hover.tip);
   if (below) group.append(below);
   if (stage && model.get("can_point"))
     sendPointer(model, stage, (event) => {
@@ -237,21 +247,51 @@ function simulationView({
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
+  const chartLook = { ...PLAIN_CHART, ...model.get("chart") };
   const keys = names.map((name, index) =>
-    make("span", { class: "tinote-key" }, make("i", {}), `${name} `, values[index]),
+    make("span", { class: "tinote-key" }, make("i", {}), `${nameIn(chartLook, name)} `, values[index]),
   );
+  let nearest = () => null; // The sample at a place of the chart,
+  let pointed = null; // and the one that the pointer is at.
   if (names.length) {
-    group.append(make("div", { class: "tinote-legend" }, ...keys), make("div", { class: "tinote-noticed" }, chart));
+    const tip = hoverTip(chart, (place) => {
+      const found = nearest(place);
+      if (found !== pointed) {
+        pointed = found;
+        drawPlot();
+      }
+      return found ? sampleText(found) : "";
+    });
+    chart.addEventListener("pointerleave", () => {
+      pointed = null;
+      drawPlot();
+    });
+    // A click takes the timeline there.
+    chart.addEventListener("click", (event) => {
+      const box = chart.getBoundingClientRect();
+      const found = nearest([(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height]);
+      if (found && timeline.limit > 0 && timeline.frames.length) lookBack(timeline.nearest(found[0]));
+    });
+    group.append(
+      make("div", { class: "tinote-legend" }, ...keys),
+      make("div", { class: "tinote-noticed" }, chart, tip.tip),
+    );
   }
+  const sampleText = (row) => {
+    const at = chartLook.dt ? [`${chartLook.x_label || "time"} ${numberText(row[0] * chartLook.dt)}`] : [];
+    const step = `step ${row[0].toLocaleString("en")}`;
+    return [step, ...at, ...names.map((name, index) => `${name} ${numberText(row[index + 1])}`)].join(" · ");
+  };
   el.append(group, alert); // An error has more to say than a small view is wide.
 
   const sample = () => (past === null ? history.latest : timeline.at(past).row);
   const drawPlot = () => {
     if (!names.length) return;
     const dark = isDark(el);
-    keys.forEach((key, index) =>
-      key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]),
-    );
+    keys.forEach((key, index) => {
+      if (names[index] === chartLook.x) key.firstChild.style.visibility = "hidden";
+      key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]);
+    });
     const height = model.get("chart_height") - 20; // The legend above the chart takes the rest.
     const across = Math.min(width, group.clientWidth || width); // A narrow page gets a narrow chart, not small letters.
     if (chart.dataset.across !== String(across)) {
@@ -259,8 +299,8 @@ function simulationView({
       chart.dataset.across = String(across);
     }
     const latest = sample();
-    const look = { xLabel: "step", yLabel: model.get("plot_label"), kind: model.get("kind"), dark };
-    drawChart(chart, { history, names, width: across, height, ...look, marked: past === null ? null : latest });
+    const marked = pointed ?? (past === null ? null : latest);
+    nearest = drawChart(chart, { history, names, width: across, height, look: chartLook, dark, marked });
     values.forEach((value, index) => {
       value.textContent = latest ? numberText(latest[index + 1]) : "";
     });
@@ -285,6 +325,7 @@ function simulationView({
     el.dataset.step = String(step);
     el.toggleAttribute("data-past", past !== null);
     earlier.show(timeline, past);
+    hover?.again();
     drawPlot();
     if (model.get("state") !== "playing") describePlot();
   };
@@ -335,10 +376,14 @@ function simulationView({
     alert.innerHTML = model.get("error_card"); // Made by the kernel, which escapes what is the user's.
     alert.hidden = !model.get("error_card");
   };
+  const drawAround = () => {
+    frame?.draw();
+    drawPlot();
+  };
   const showTheme = () => {
     el.classList.toggle("tinote-dark", isDark(el));
     if (repaint()) owed = true;
-    drawPlot();
+    drawAround();
   };
   const showNote = () => {
     status.title = model.get("step_note");
@@ -368,7 +413,7 @@ function simulationView({
   };
   model.on("msg:custom", receive);
   const forgetTheme = watchTheme(showTheme);
-  const resizes = new ResizeObserver(drawPlot);
+  const resizes = new ResizeObserver(drawAround);
   // Where a number gets longer the status takes another line, and keeps it: what is below would jump up and down.
   let across = 0;
   const lines = new ResizeObserver(([{ contentRect: seen }]) => {

@@ -1,0 +1,139 @@
+// Axes on a canvas, around charts and stages: what `viz/draw/axes.py` draws into pictures.
+
+const [TICK_GAP, TICK_LENGTH, NARROWEST_TICK] = [6, 4, 46];
+const AXES_FONT = 'system-ui, "DejaVu Sans", sans-serif';
+
+/** How wide a text is. */
+const measured = (() => {
+  let context = null;
+  return (text) => {
+    context ??= document.createElement("canvas").getContext("2d");
+    context.font = `11px ${AXES_FONT}`;
+    return context.measureText(text).width;
+  };
+})();
+
+const widestTick = ({ ticks }) => Math.max(0, ...ticks.map(({ text }) => measured(text)));
+
+/** Pixels that a vertical axis takes at its side. */
+const sideRoom = (up) => widestTick(up) + (up.label ? 26 : 10);
+
+/** Pixels around a stage that its axes take. */
+function roomOf({ x, y }) {
+  if (!x) return { left: 0, top: 0, right: 0, bottom: 0 };
+  const last = x.ticks[x.ticks.length - 1];
+  const beyond = last?.at > 0.9 ? measured(last.text) / 2 : 0;
+  return {
+    left: Math.ceil(widestTick(y)) + (y.label ? 28 : 12),
+    top: 8,
+    right: Math.max(Math.ceil(beyond), 8),
+    bottom: x.label ? 38 : 22,
+  };
+}
+
+/**
+ * Draw the axes `x` and `y`, and the one at the right side, around `box`: left, top, right and bottom; lines across it
+ * for those that `grid` names.
+ */
+function paintAxes(context, { x, y, right = null, grid = "y" }, [left, top, end, bottom], { ink, muted, line }) {
+  const stroke = (...ends) => {
+    context.beginPath();
+    context.moveTo(...ends.slice(0, 2));
+    context.lineTo(...ends.slice(2));
+    context.stroke();
+  };
+  const write = (text, across, down, align, baseline) => {
+    [context.textAlign, context.textBaseline] = [align, baseline];
+    context.fillText(text, across, down);
+  };
+  const upright = (text, across) => {
+    context.save();
+    context.translate(across, (top + bottom) / 2);
+    context.rotate(-Math.PI / 2);
+    write(text, 0, 0, "center", "top");
+    context.restore();
+  };
+  context.font = `11px ${AXES_FONT}`;
+  context.lineWidth = 1;
+  [context.strokeStyle, context.fillStyle] = [line, muted];
+  for (const { at, text } of y.ticks) {
+    const up = bottom - at * (bottom - top);
+    const sharp = Math.round(up) + 0.5;
+    if (grid.includes("y")) stroke(left, sharp, end, sharp);
+    else stroke(left - TICK_LENGTH, sharp, left, sharp);
+    write(text, left - TICK_GAP, up, "right", "middle");
+  }
+  for (const { at, text } of right?.ticks ?? [])
+    write(text, end + TICK_GAP, bottom - at * (bottom - top), "left", "middle");
+  const every = Math.max(1, Math.ceil((x.ticks.length * NARROWEST_TICK) / (end - left)));
+  for (const { at, text } of x.ticks.filter((_, number) => number % every === 0)) {
+    const across = left + at * (end - left);
+    const sharp = Math.round(across) + 0.5;
+    if (grid.includes("x")) stroke(sharp, top, sharp, bottom);
+    else stroke(sharp, bottom, sharp, bottom + TICK_LENGTH);
+    write(text, across, bottom + TICK_GAP, "center", "top");
+  }
+  context.fillStyle = ink;
+  write(x.label, (left + end) / 2, bottom + 34, "center", "bottom");
+  if (y.label) upright(y.label, left - sideRoom(y));
+  if (right?.label) upright(right.label, end + sideRoom(right) - 16);
+}
+
+/** The colours of axes on `node`. */
+function axesInks(node) {
+  const styles = getComputedStyle(node);
+  const of = (name, other) => styles.getPropertyValue(name) || other;
+  return { ink: of("--tinote-ink", "#333"), muted: of("--tinote-muted", "#666"), line: of("--tinote-line", "#ddd") };
+}
+
+/** Draw the axes of a stage, which lies in `box`, and its grid, which stands out from most colours. */
+function paintStageAxes(context, axes, box, inks) {
+  paintAxes(context, { ...axes, grid: "" }, box, inks);
+  if (axes.grid) paintGrid(context, axes, box);
+}
+
+function paintGrid(context, { x, y }, [left, top, right, bottom]) {
+  context.strokeStyle = "#8a909880";
+  context.beginPath();
+  for (const { at } of x.ticks) {
+    const across = Math.round(left + at * (right - left)) + 0.5;
+    context.moveTo(across, top);
+    context.lineTo(across, bottom);
+  }
+  for (const { at } of y.ticks) {
+    const up = Math.round(bottom - at * (bottom - top)) + 0.5;
+    context.moveTo(left, up);
+    context.lineTo(right, up);
+  }
+  context.stroke();
+}
+
+/** A stage in its axes, if `model` has any: the element, how much wider that makes it, and what draws them anew. */
+function framed(model, stage) {
+  const node = make("div", { class: "tinote-noticed" }, stage);
+  const axes = model.get("axes_shown") ?? {};
+  const room = roomOf(axes);
+  const wide = room.left + room.right;
+  if (!axes.x) return { node, wide, draw: () => {} };
+  node.style.padding = `${room.top}px ${room.right}px ${room.bottom}px ${room.left}px`;
+  const over = make("canvas", { class: "tinote-axes" });
+  node.append(over);
+  const draw = () => {
+    const scale = Math.min(2, devicePixelRatio || 1);
+    [over.width, over.height] = [node.clientWidth * scale, node.clientHeight * scale];
+    const { offsetLeft: left, offsetTop: top, offsetWidth, offsetHeight } = stage;
+    const context = over.getContext("2d");
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    paintStageAxes(context, axes, [left, top, left + offsetWidth, top + offsetHeight], axesInks(node));
+  };
+  return { node, wide, draw };
+}
+
+/** A place of the stage, as its axes tell it. */
+function placeText({ x, y, ranges }, [across, up], [width, height]) {
+  const texts = [
+    [x?.label || "x", across, ranges[0], width],
+    [y?.label || "y", up, ranges[1], height],
+  ].map(([name, part, [low, high], side]) => `${name} ${roundedText(low + part * (high - low), (high - low) / side)}`);
+  return texts.join(", ");
+}
