@@ -9,7 +9,7 @@ import numpy as np
 from tinote.viz.draw.arrays import ViewError, as_array, as_colors
 from tinote.viz.draw.colormap import LEVELS, ColorScale
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.draw.scale import nice_ticks
+from tinote.viz.draw.scale import Scale
 from tinote.viz.live.contours import contour_lines
 from tinote.viz.live.mark_values import current
 from tinote.viz.live.strokes import Strokes, as_strokes, paint_arrows, paint_edges
@@ -72,7 +72,7 @@ class GridMarks:
             return
         levels = self._contours
         if isinstance(levels, int):
-            levels = _round_levels(low, high, levels)
+            levels = _round_levels(self._scale.form.between(low, high), levels)
         lines, number = contour_lines(values, levels)
         places = (lines.reshape(-1, 2, 2) + 0.5) / values.shape
         ends, index = as_strokes(places[:, 0], places[:, 1])
@@ -83,7 +83,9 @@ class GridMarks:
 
     def _standing_out(self, levels: np.ndarray, low: float, high: float) -> np.ndarray:
         """The colours of the map at `levels`, darker, or lighter where they are dark, (M, 3), uint8."""
-        at = ((levels - low) / (high - low if high > low else 1.0) * LEVELS).clip(0, LEVELS - 1).astype(int)
+        scale = self._scale.form.between(low, high)
+        known = np.maximum(levels, 0.0) if scale.kind == "log" else levels
+        at = (scale.place(known) * LEVELS).clip(0, LEVELS - 1).astype(int)
         colors = self._scale.colors[at].astype(float)
         towards = np.where(_is_light(colors), 0.0, 255.0 * CONTRAST)[:, None]
         return (colors * (1.0 - CONTRAST) + towards).astype(np.uint8)
@@ -147,10 +149,11 @@ def _is_light(colors: np.ndarray) -> np.ndarray:
     return colors @ np.array([0.299, 0.587, 0.114]) > 110.0
 
 
-def _round_levels(low: float, high: float, count: int) -> np.ndarray:
-    """Round numbers at equal distances between `low` and `high`, as near to `count` of them as there can be."""
+def _round_levels(scale: Scale, count: int) -> np.ndarray:
+    """Round numbers between the ends of a scale, as near to `count` of them as there can be."""
     choices = [
-        [tick for tick in nice_ticks(low, high, about) if low < tick < high] for about in (count, 2 * count, 3 * count)
+        [tick for tick, _ in scale.ticks(about) if scale.low < tick < scale.high]
+        for about in (count, 2 * count, 3 * count)
     ]
     return np.array(min(choices, key=lambda ticks: abs(len(ticks) - count)))
 

@@ -47,7 +47,9 @@ FRAMES_OF.image = class {
   }
   layContours(values, [columns, rows], [low, high], marks) {
     const { contours } = this.look;
-    const levels = Array.isArray(contours) ? contours : roundLevels(low, high, contours);
+    const [kind, bend] = [this.map.norm].flat();
+    const scale = new Scale(kind, low, high, bend);
+    const levels = Array.isArray(contours) ? contours : roundLevels(scale, contours);
     const { lines, numbers } = contourLines(values, columns, rows, levels);
     const shape = [columns, rows];
     const [begin, end] = [[], []];
@@ -61,9 +63,8 @@ FRAMES_OF.image = class {
     marks.contours = ends;
     if (this.traits.marks.contours.color) return;
     const inks = levels.map((level) => {
-      const at = Math.trunc(
-        Math.min(Math.max(((level - low) / (high > low ? high - low : 1)) * LEVELS, 0), LEVELS - 1),
-      );
+      const known = kind === "log" ? Math.max(level, 0) : level;
+      const at = Math.trunc(Math.min(Math.max(scale.place(known) * LEVELS, 0), LEVELS - 1));
       const color = this.map.colors.subarray(3 * at, 3 * at + 3);
       const towards = isLight(...color) ? 0 : 255 * CONTRAST;
       return [...color].map((part) => Math.trunc(part * (1 - CONTRAST) + towards));

@@ -119,10 +119,13 @@ function isLight(red, green, blue) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 110;
 }
 
-/** Round numbers between `low` and `high`, as near to `count` of them as there can be. */
-function roundLevels(low, high, count) {
+/** Round numbers between the ends of a scale, as near to `count` of them as there can be. */
+function roundLevels(scale, count) {
   const choices = [count, 2 * count, 3 * count].map((about) =>
-    niceTicks(low, high, about).filter((tick) => low < tick && tick < high),
+    scale
+      .ticks(about)
+      .map(({ value }) => value)
+      .filter((tick) => scale.low < tick && tick < scale.high),
   );
   return choices.reduce((best, ticks) =>
     Math.abs(ticks.length - count) < Math.abs(best.length - count) ? ticks : best,

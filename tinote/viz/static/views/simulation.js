@@ -426,7 +426,7 @@ function simulationView({
   const disconnect = connect({
     model,
     el,
-    stage: group.querySelector(".tinote-noticed"),
+    stage: group.querySelector(".tinote-noticed") ?? group, // Quantities that a page lacks leave nothing to draw on.
     attended: (now) => {
       isThere = now;
       showState();
