@@ -20,7 +20,8 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.axes import Axis, axis, draw_axes, room_of, side_room
 from tinote.viz.draw.chart import ChartLook, History, draw_chart
 from tinote.viz.draw.colormap import ColorScale, table
-from tinote.viz.draw.scale import AIR, Form, Scale, form_of, scale_form
+from tinote.viz.draw.pen import PixelPen
+from tinote.viz.draw.scale import AIR, Scale, ScaleForm, form_of, scale_form
 
 TEXTS = [
     (Scale("log", 1e-12, 66.0), 4, ["10⁻¹²", "10⁻⁸", "10⁻⁴", "10⁰"]),
@@ -46,13 +47,13 @@ def test_a_symmetric_logarithm_is_linear_below_its_bend_and_one_above() -> None:
     assert near[0] == pytest.approx(near[1], rel=1e-3)
     far = np.diff(scale.place(10.0 ** np.arange(2, 6)))
     assert far == pytest.approx(far[0], rel=1e-3)
-    assert Form("symlog").between(-3.0, 66.0).bend == 0.1
+    assert ScaleForm("symlog").between(-3.0, 66.0).bend == 0.1
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [3.0], [0.0], [-1.0, -2.0], [1e-200, 1e200], [5.0, math.inf, -2.0]])
 @pytest.mark.parametrize("kind", ["linear", "log", "symlog"])
 def test_a_fitted_scale_has_room_for_its_values_and_three_ticks(kind: str, values: list[float]) -> None:
-    scale = Form(kind).fitted(values)
+    scale = ScaleForm(kind).fitted(values)
     assert scale.low < scale.high and math.isfinite(scale.low + scale.high)
     assert len(scale.ticks(4)) >= 3
     shown = [value for value in values if math.isfinite(value) and (kind != "log" or value > 0)]
@@ -68,7 +69,7 @@ def test_ticks_are_within_in_order_and_at_least_three(
     low, high = 10.0**first, 10.0 ** min(first + span, 305.0)
     if not high > low * (1 + 1e-6):
         return
-    scale = Form(kind).between(-high if mirrored and kind == "symlog" else low, high)
+    scale = ScaleForm(kind).between(-high if mirrored and kind == "symlog" else low, high)
     ticks = [value for value, _ in scale.ticks(about)]
     assert 3 <= len(ticks) <= 3 * about + 5
     assert all(one < other for one, other in pairwise(ticks))
@@ -98,10 +99,11 @@ def test_the_page_places_numbers_and_ticks_alike() -> None:
         assert places == pytest.approx(found), (form, values)
 
 
-class Recorder:
+class Recorder(PixelPen):
     """A pen that keeps the lines and the texts of axes."""
 
     def __init__(self) -> None:
+        super().__init__(1, 1)
         self.drawn: list[Any] = []
 
     def line(self, points: Any, color: Any, width: float) -> None:
@@ -112,6 +114,9 @@ class Recorder:
 
     def upright(self, left: float, middle: float, text: str, color: Any) -> None:
         self.drawn.append([text, round(left), round(middle), "up"])
+
+    def disc(self, center: Any, radius: float, color: Any) -> None:
+        self.drawn.append(["disc", *map(round, center)])
 
 
 IN_THE_PAGE = """(() => {
@@ -209,9 +214,8 @@ def test_what_is_no_scale_is_refused(options: dict[str, Any], message: str) -> N
 
 def test_axes_are_around_a_stage_and_leave_its_pixels() -> None:
     options: dict[str, Any] = {"size": 120, "colorbar": False}
-    plain, framed = (
-        picture_of(ti.viz.Image(np.eye(4), **options, **more)) for more in ({}, {"extent": ((0, 1), (0, 1))})
-    )
+    cases: list[dict[str, Any]] = [{}, {"extent": ((0, 1), (0, 1))}]
+    plain, framed = (picture_of(ti.viz.Image(np.eye(4), **options, **more)) for more in cases)
     room = room_of(ti.viz.Image(np.eye(4), **options, extent=((0, 1), (0, 1))).axes_shown)
     assert framed.shape == (room.top + 120 + room.bottom, room.left + 120 + room.right, 3)
     inside = framed[room.top : room.top + 120, room.left : room.left + 120]
@@ -240,13 +244,12 @@ def test_charts_over_time_with_two_axes_and_of_one_quantity_over_another() -> No
     for step in range(4):
         history.append(step, [math.cos(step), 1e-3 * 10.0**-step])
     pen = Recorder()
-    pen.disc = lambda place, radius, color: pen.drawn.append(["disc", *map(round, place)])  # type: ignore[attr-defined]
     look = ChartLook(label="q", scale="linear", dt=0.5, right=("p",), right_label="p [J]", right_scale="log")
-    draw_chart(pen, history, 400, 200, look)  # type: ignore[arg-type]
+    draw_chart(pen, history, 400, 200, look)
     texts = [one[0] for one in pen.drawn]
     assert {"time", "0.5", "1.5", "p (right)", "10⁻⁴", "p [J]"} <= set(texts)
     pen.drawn.clear()
-    draw_chart(pen, history, 400, 200, ChartLook(x="q"))  # type: ignore[arg-type]
+    draw_chart(pen, history, 400, 200, ChartLook(x="q"))
     assert sum(one[0] == "disc" for one in pen.drawn) == 1 and "q" in [one[0] for one in pen.drawn]
 
 

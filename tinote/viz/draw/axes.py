@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tinote.viz.draw.pen import GRID, INK, MUTED, LinePen, Pen, text_width
-from tinote.viz.draw.scale import Form, Scale
+from tinote.viz.draw.scale import Scale, ScaleForm
 
 Place = Callable[[float], float]
 """From a value to the part of the axis at which it lies."""
@@ -43,7 +43,7 @@ def linear(low: float, high: float, label: str, *, whole: bool = False, apart: i
 
 def logarithmic(values: Sequence[float], label: str) -> tuple[Place, Axis]:
     """A logarithmic axis on which these values have room."""
-    scale = Form("log").fitted(values)
+    scale = ScaleForm("log").fitted(values)
     return scale.place, axis(scale, label, 6)
 
 

@@ -183,20 +183,20 @@ def draw_chart(
     columns = {side: [k for k in drawn if (names[k] in look.right) == side] for side in (False, True)}
     left_values = table[:, [1 + k for k in columns[False]]]
     y = form_of(look.scale).fitted(left_values.ravel(), look.limits)
-    beside = None
+    second = None
     if columns[True]:
-        beside = form_of(look.right_scale).fitted(table[:, [1 + k for k in columns[True]]].ravel())
+        second = form_of(look.right_scale).fitted(table[:, [1 + k for k in columns[True]]].ravel())
     x = _along(across, look)
     # Steps are integers.
     about = 5 if look.x or look.dt or x.kind != "linear" else min(5, int(x.high - x.low))
     x_axis, y_axis = axis(x, look.x_label or look.x or ("time" if look.dt else "step"), about), axis(y, look.label, 4)
-    right_axis = None if beside is None else axis(beside, look.right_label, 4)
+    right_axis = None if second is None else axis(second, look.right_label, 4)
     left, top, bottom = side_room(y_axis), 24.0, height - 38.0
     right = width - (side_room(right_axis) if right_axis else 10.0)
     draw_axes(pen, x_axis, y_axis, (left, top, right, bottom), right_axis)
     at = left
     for index in drawn:
-        name, color, scale = names[index], COLORS[index], beside if names[index] in look.right else y
+        name, color, scale = names[index], COLORS[index], second if names[index] in look.right else y
         assert scale is not None
         said = f"{name} (right)" if name in look.right else name
         pen.line([(at, 12), (at + 14, 12)], color, 3)

@@ -8,16 +8,13 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from tinote.viz.draw.fonts import font
-
-if TYPE_CHECKING:
-    from tinote.viz.draw.pictures import Picture
 
 FONT = 11
 SCALE = 2
@@ -32,6 +29,18 @@ INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
 
 Color = Sequence[int]
 Point = tuple[float, float]
+
+
+class StagePicture(Protocol):
+    """A picture that is there already: see `pictures.Picture`."""
+
+    width: int
+    height: int
+    pixels: np.ndarray
+
+    def elements(self) -> list[str]:
+        """The picture as elements of an SVG file."""
+        ...
 
 
 class LinePen(Protocol):
@@ -61,7 +70,7 @@ class Pen(LinePen, Protocol):
         """Colours (N, 3), uint8, side by side."""
         ...
 
-    def stage(self, left: float, top: float, picture: Picture) -> None:
+    def stage(self, left: float, top: float, picture: StagePicture) -> None:
         """A picture, one pixel to a pixel."""
         ...
 
@@ -108,7 +117,7 @@ class PixelPen:
         pixels = np.broadcast_to(row, (round(height * SCALE), columns, 3))
         self._image.paste(Image.fromarray(np.ascontiguousarray(pixels)), (int(left * SCALE), round(top * SCALE)))
 
-    def stage(self, left: float, top: float, picture: Picture) -> None:
+    def stage(self, left: float, top: float, picture: StagePicture) -> None:
         pixels = np.repeat(np.repeat(picture.pixels, SCALE, axis=0), SCALE, axis=1)
         self._image.paste(Image.fromarray(pixels), (round(left * SCALE), round(top * SCALE)))
 
@@ -143,7 +152,7 @@ class VectorPen:
     def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
         self.elements.append(embedded(colors[None], left, top, width, height))
 
-    def stage(self, left: float, top: float, picture: Picture) -> None:
+    def stage(self, left: float, top: float, picture: StagePicture) -> None:
         size = f'width="{picture.width}" height="{picture.height}"'
         self.elements += [f'<svg x="{number(left)}" y="{number(top)}" {size}>', *picture.elements(), "</svg>"]
 

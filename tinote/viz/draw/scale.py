@@ -87,7 +87,7 @@ def linear_ticks(low: float, high: float, about: int) -> list[Tick]:
 # ---- what a user writes
 
 
-class Form(NamedTuple):
+class ScaleForm(NamedTuple):
     """A scale before its ends are known: its kind, and of "symlog" the size up to which numbers lie about evenly, or 0
     where that follows from the numbers.
     """
@@ -123,9 +123,9 @@ class Form(NamedTuple):
         return Scale(self.kind, low, high, bend)
 
 
-def form_of(given: Any) -> Form:
+def form_of(given: Any) -> ScaleForm:
     """What a user has written for a scale, checked by `scale_form`."""
-    return Form(given) if isinstance(given, str) else Form(*given)
+    return ScaleForm(given) if isinstance(given, str) else ScaleForm(*given)
 
 
 def scale_form(name: str, value: Any) -> str | tuple[str, float]:

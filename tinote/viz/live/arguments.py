@@ -236,7 +236,9 @@ def ends(name: str, value: Any) -> tuple[float, float]:
 
 def names(name: str, value: Any) -> tuple[str, ...]:
     """Names, or one."""
-    found = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
+    found: tuple[Any, ...] = (value,)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        found = tuple(value)
     if not all(isinstance(one, str) for one in found):
         raise ViewError(f"{name} must be names of quantities, not {shown(value)}")
     return found

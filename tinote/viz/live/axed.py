@@ -28,12 +28,16 @@ class AxedSimulation(StagedSimulation):
     norm: str | tuple[str, float] = argument(default="linear", check=scale_form, sent=True)
 
     @staticmethod
-    def axes_of(
+    def _axes_of(
         given: Namespace, ranges: Sequence[Range], size: tuple[int, int], *, wanted: bool = False
     ) -> dict[str, Any]:
         """What pages and pictures have of the axes of these ranges; the ranges alone where axes are neither asked
         for nor `wanted` otherwise.
         """
+        if len(ranges) > len("xy"):
+            if given.axes or given.grid or given.x_label or given.y_label:
+                raise ViewError("particles in space have no axes yet", hint="leave out axes, grid, x_label and y_label")
+            return {}
         asked = wanted or given.grid or bool(given.x_label or given.y_label)
         found: dict[str, Any] = {"ranges": [list(ends) for ends in ranges]}
         if not (asked if given.axes is None else given.axes):
@@ -52,4 +56,4 @@ def ranges_of(name: str, value: Any, dimensions: int) -> tuple[Range, ...]:
     if ranges.shape != (dimensions, 2) or not np.isfinite(ranges).all() or not (ranges[:, 0] < ranges[:, 1]).all():
         wanted = "((left, right), (bottom, top))" if dimensions == 2 else "three pairs (low, high)"
         raise ViewError(f"{name} must be {wanted}, the lower end of each first, not {shown(value)}")
-    return tuple((float(low), float(high)) for low, high in ranges)
+    return tuple((float(low), float(high)) for low, high in ranges.tolist())

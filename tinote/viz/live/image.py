@@ -70,7 +70,7 @@ class Image(AxedSimulation):
         The numbers at the two ends of the map; by default the least and greatest of each frame, for "coolwarm" with
         zero in the middle.
     extent : ((left, right), (bottom, top)), optional
-        Where the edges of the field lie, in units of the world; by default in cells.
+        Where the edges of the field lie, in physical units; by default in cells.
     axes, x_label, y_label, grid
         As for `ti.viz.Particles`; axes are also shown by default if there is an `extent`.
     smooth : bool, default False
@@ -163,7 +163,7 @@ class Image(AxedSimulation):
             "colorbar": given.colorbar and cells.ndim == 2,
             "table": scale.as_text(),
             "marks": marks.looks,
-            "axes_shown": self.axes_of(given, extent, size, wanted=given.extent is not None),
+            "axes_shown": self._axes_of(given, extent, size, wanted=given.extent is not None),
         }
         self._shape = (columns, rows)
         return ImageLook(sent, given, scale, marks)

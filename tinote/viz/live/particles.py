@@ -259,9 +259,6 @@ class Particles(AxedSimulation):
         points = as_positions(given.x, space=True)
         in_space = points.shape[1] == 3
         bounds = ranges_of("bounds", UNIT + UNIT[:1] * in_space if given.bounds is None else given.bounds, 2 + in_space)
-        axes = {} if in_space else self.axes_of(given, bounds, given.size)
-        if in_space and (given.axes or given.grid or given.x_label or given.y_label):
-            raise ViewError("particles in space have no axes yet", hint="leave out axes, grid, x_label and y_label")
         scale = ColorScale(given.cmap or "viridis", given.limits, given.norm)
         numbers = given.cmap is not None and not is_single(given.color)
         found = as_inks(given.color, len(points), numbers=numbers)
@@ -281,7 +278,7 @@ class Particles(AxedSimulation):
             "table": scale.as_text(),
             "marks": marks.looks,
             "in_space": in_space,
-            "axes_shown": axes,
+            "axes_shown": self._axes_of(given, bounds, given.size),
         }
         self._count = len(points)
         colors = found if is_fixed else None
@@ -425,23 +422,13 @@ class Particles(AxedSimulation):
             ink = self._shown_colors if captured.colors is None else captured.colors
             view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
         else:
-            self._paint_discs(view, captured)
+            _paint_discs(view, captured, self._shown_colors, self._shown_radii, look)
             look.marks.paint_above(view)
         if self.in_space:
             ends = self._edges.reshape(-1, 2, 2) * [self.width, -self.height] + [0, self.height]
             view.lines(ends[:, 0], ends[:, 1], 0.75, np.array(EDGES, np.uint8))
         view.frame()
         return view
-
-    def _paint_discs(self, view: Picture, captured: np.ndarray) -> None:
-        visible = captured[:, 0] != HIDDEN
-        colors = self._shown_colors if self._shown_colors.ndim == 1 else self._shown_colors[visible]
-        radii = self.look.radius if self._shown_radii is None else self._shown_radii[visible]
-        centers = captured[visible] / (HIDDEN - 1) * [self.width, -self.height] + [0, self.height]
-        if self.glow:
-            paint_glows(view, centers, radii, colors)
-        else:
-            view.discs(centers, radii, colors)
 
     def legend(self) -> ColorScale | None:
         """The colour map of numbers, if it is to be shown."""
@@ -509,6 +496,20 @@ def _frame(message: dict[str, Any], buffers: list[bytes], parts: dict[str, bytes
     """A frame with further binary parts, in the order of their names in its message; what is empty is not sent."""
     used = {name: part for name, part in parts.items() if part}
     return Frame({**message, **({"parts": list(used)} if used else {})}, [*buffers, *used.values()])
+
+
+def _paint_discs(
+    view: Picture, captured: np.ndarray, colors: np.ndarray, radii: np.ndarray | None, look: ParticlesLook
+) -> None:
+    """Paint the particles that are inside of the bounds."""
+    visible = captured[:, 0] != HIDDEN
+    colors = colors if colors.ndim == 1 else colors[visible]
+    shown = look.radius if radii is None else radii[visible]
+    centers = captured[visible] / (HIDDEN - 1) * [view.width, -view.height] + [0, view.height]
+    if look.given.glow:
+        paint_glows(view, centers, shown, colors)
+    else:
+        view.discs(centers, shown, colors)
 
 
 def _css(color: np.ndarray) -> str:

@@ -102,8 +102,8 @@ class Plot(LiveSimulation):
         """Its size and its words."""
         width, height = given.size
         said = f"live plot of {given.label}" if given.label else "live plot"
-        own = {name: value for name, value in vars(given).items() if name in ChartLook._fields}
-        chart = ChartLook(**own | {"dt": given.dt or 0.0}).checked(list(as_series(given.quantities, "value")))
+        own: dict[str, Any] = {name: value for name, value in vars(given).items() if name in ChartLook._fields}
+        chart = ChartLook(**{**own, "dt": given.dt or 0.0}).checked(list(as_series(given.quantities, "value")))
         return PlotLook({"width": width, "height": height, "chart_height": height, "label": said, "chart": chart.sent})
 
     def __repr__(self) -> str:

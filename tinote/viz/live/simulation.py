@@ -57,6 +57,8 @@ MEGABYTES = number(
     lambda value: 0.0 <= value <= MOST_TIMELINE_MEGABYTES, f"from 0 to {MOST_TIMELINE_MEGABYTES:,.0f} megabytes"
 )
 
+TIME = optional(number(lambda value: 0.0 < value < np.inf, "a positive time"))
+
 CAPTURED = "the view may have captured it"
 
 UNATTENDED_SECONDS = 5.0
@@ -119,9 +121,7 @@ class LiveSimulation(DeclaredView):
     steps_per_frame: int = argument(default=1, check=whole(1), renews=Renews.NOTHING, sent=True)
     size: Any = argument(default=480, check=sides)
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
-    dt: float | None = argument(
-        default=None, check=optional(number(lambda value: 0.0 < value < np.inf, "a positive time"))
-    )
+    dt: float | None = argument(default=None, check=TIME)
     timeline: float = argument(default=32.0, check=MEGABYTES, renews=Renews.NOTHING, sent=True)
 
     def __init__(self, *args: Any, **given: Any) -> None:
@@ -400,12 +400,9 @@ class LiveSimulation(DeclaredView):
             self.playback.apart(self.frames.present)
 
     def _drawn(self) -> Picture:
-        """The state and the plot below it: what the worker has captured last, while it runs, else what is there now."""
+        """What the worker has captured last, while it runs, else what is there now."""
         self._capture_now()
         return whole_picture(self, self.frames.last_frame)
-
-    def _whole_png(self) -> bytes:
-        return whole_picture(self, self.frames.last_frame).png()
 
     # What the base asks for.
 
@@ -457,7 +454,9 @@ class LiveSimulation(DeclaredView):
                 self.playback.on_loop(lambda: self.playback.record_or_save(page))
             case "snapshot":
                 page = str(message.get("page"))
-                self.playback.request_file(self._whole_png, "simulation.png", "image/png", page)
+                self.playback.request_file(
+                    lambda: whole_picture(self, self.frames.last_frame).png(), "simulation.png", "image/png", page
+                )
 
     def _point(self, phase: str, across: float, up: float) -> None:
         """Note what the pointer does, for the next frame; while nothing plays, that frame is made for it."""
