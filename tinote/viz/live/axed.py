@@ -56,4 +56,4 @@ def ranges_of(name: str, value: Any, dimensions: int) -> tuple[Range, ...]:
     if ranges.shape != (dimensions, 2) or not np.isfinite(ranges).all() or not (ranges[:, 0] < ranges[:, 1]).all():
         wanted = "((left, right), (bottom, top))" if dimensions == 2 else "three pairs (low, high)"
         raise ViewError(f"{name} must be {wanted}, the lower end of each first, not {shown(value)}")
-    return tuple((float(low), float(high)) for low, high in ranges.tolist())
+    return tuple(zip(ranges[:, 0].tolist(), ranges[:, 1].tolist(), strict=True))
