@@ -214,6 +214,11 @@ class CapturedFunction:
         finally:
             self._lock.release()
 
+    def filled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with the defaults of those that are left out, as they were when it was last captured."""
+        rest = self._left_out.get(len(args))
+        return args + rest if rest else args
+
     def _look(self, function: Any) -> None:
         """Inspect the function's parameters."""
         self._looked = _code_of(function)

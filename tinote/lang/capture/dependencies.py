@@ -289,9 +289,10 @@ class Dependencies:
                     return found
         except KeyError:
             return self._changed_name() or "a name"
-        for names, absent in self._absent.values():
-            if not names.isdisjoint(absent):
-                return min(names & absent)
+        if self._absent:
+            for names, absent in self._absent.values():
+                if not names.isdisjoint(absent):
+                    return min(names & absent)
         if self._attributes or self._contents or self._abstract is not None:
             return self._changed_state()
         return None

@@ -34,6 +34,7 @@ class Guards:
     ) -> None:
         self.dependencies = dependencies
         self.instances = instances
+        self._runs = [(kernel.runs, key, instance) for kernel, key, instance in instances]
         self.owner = present_owner() if owns else None
         self.memories = [memory for memory in memories if memory is not None]
         self._further = dependencies.add_instances([instance for _, _, instance in instances])
@@ -67,15 +68,18 @@ class Guards:
 
     def hold(self, *watchers: OutsideWatcher) -> bool:
         """Whether a replay is valid. `watchers`: the recordings that know of it."""
-        if session.generation != self.generation or (self.owner is not None and not self.are_owned):
+        if session.generation != self.generation:
+            return False
+        is_alone = session.gradients is self._known and not session.has_owners  # mostly; then few questions remain
+        if self.owner is not None and not (present_owner() is self.owner if is_alone else self.are_owned):
             return False
         open_watchers = session.watchers
         if open_watchers and open_watchers != [*watchers] and not may_replay(self.memories, *watchers):
             return False
         if self.dependencies.changed() is not None:
             return False
-        for kernel, key, instance in self.instances:
-            if not kernel.runs(key, instance):
+        for runs, key, instance in self._runs:
+            if not runs(key, instance):
                 return False
         return not self._further or all(instance.is_current() for instance in self._further)
 

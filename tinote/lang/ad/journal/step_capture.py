@@ -122,16 +122,17 @@ def step_for(
     """
     known = program.under_tapes or steps_of(program)
     last, may_share = known.last, journal.saved.may_share
+    filled = program.filled(args)
     if (
         last is not None
         and not kwargs
-        and last.forward.takes(args)
+        and last.forward.takes(filled)
         and not last.inputs
         and last.active == journal.active.keys()
     ):
         fitting = last if may_share(last.shared_bytes) else last.unshared
-        if isinstance(fitting, StepUnderTape) and may_run(fitting, args, journal, journal.touches):
-            return fitting, args
+        if isinstance(fitting, StepUnderTape) and may_run(fitting, filled, journal, journal.touches):
+            return fitting, filled
     try:
         given, kinds = program.given(args, kwargs)
         active = tuple([type(one) is Traced and journal.trace.is_active(one) for one in given])
