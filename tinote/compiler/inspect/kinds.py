@@ -39,6 +39,7 @@ class StageKind:
     Two stages are aligned line by line: `key` says what identifies a line, its first group the variable that it binds,
     its second anything else; a line without a key is identified by its text. `shape`: groups that a line before and
     after a change have in common. `scope`: a line that opens a function, within which keys count and lines have labels.
+    `operation`: its first group is the word that says what a line does. `label`: a line that is a label or a constant.
     `names`: an occurrence of a variable or of memory, with a second group where it binds; empty where names are not
     followed.
 
@@ -54,6 +55,8 @@ class StageKind:
     key: str = "(?!)"
     shape: str = r"^\s*(?:%[\w.]+ = )?(?:tail )?([\w.]+)"
     scope: str = "(?!)"
+    operation: str = "(?!)"
+    label: str = ""
     names: str = ""
     ours: bool = False
     native: bool = False
@@ -98,6 +101,7 @@ IR = StageKind(
     ),
     key=r"^(?:(?:(?:for|task) [^%]*)?(%[\w.]+): |(buffer @[\w.]+|func \w+))",
     shape=r"^(\w+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*)?(?:.*?(@[\w.]+))?",
+    operation=r"^\s*(?:%.*? = )?([a-z]\w*)",
     names=r"([%@][\w.]+)(: )?",
     ours=True,
 )
@@ -149,6 +153,7 @@ LLVM = StageKind(
     ),
     key=_NATIVE_KEY,
     scope=_NATIVE_SCOPE,
+    operation=r"^\s*(?:%[\w.$-]+ = )?(?:tail )?([a-z]\w*)",
     names=r"([%@][\w.$-]+)( = |:)?",
     native=True,
 )
@@ -166,6 +171,8 @@ ASSEMBLY = StageKind(
     ),
     mark="diamond",
     key=_NATIVE_KEY,
+    operation=r"^\s+([a-z.]\w*)",
+    label=r"^(?:\.L[\w.$]+:|\s+\.)",
     native=True,
 )
 

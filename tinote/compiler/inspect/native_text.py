@@ -14,6 +14,8 @@ import os
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
 from tinote.source import NOWHERE, Span
 
 Located = tuple[str, Span]
@@ -104,6 +106,7 @@ _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _LABEL = re.compile(r"^([\w.$@]+):")
 _SECTION = re.compile(r"^\s*\.(?:section\s+(\S+)|(text|data|bss))")
 _DATA = re.compile(r"^\s*\.(?:byte|short|value|long|quad|zero|ascii|asciz|2byte|4byte|8byte|xword|word|hword)\b")
+_FLOAT = re.compile(r"^\s*\.(?:(long|quad))\s+0x([0-9a-f]+)\b")
 _NAME = re.compile(r"[\w.$@]+")
 
 
@@ -140,7 +143,7 @@ def assembly_lines(text: str) -> list[Located]:
             span = Span(files.get(int(place[1]), ""), row, max(column - 1, 0)) if row else NOWHERE
         elif line.lstrip().startswith("."):
             if kept_label and _DATA.match(line):
-                found.append((_tidy(line), NOWHERE))
+                found.append((_tidy(line) + _decoded(line), NOWHERE))
         elif line.strip():
             kept_label = False
             found.append((_tidy(line), span))
@@ -163,6 +166,15 @@ def _tidy(line: str) -> str:
     """An instruction with its operands in a column, without LLVM's remarks."""
     head, _, rest = line.partition("#")[0].strip().partition("\t")
     return f"    {head:<11} {rest.strip()}".rstrip() if rest else f"    {head}"
+
+
+def _decoded(line: str) -> str:
+    """The number that a constant in hexadecimal digits stands for, as a comment: LLVM writes integers in decimal ones."""
+    found = _FLOAT.match(line)
+    if not found:
+        return ""
+    value = np.uint32(int(found[2], 16)).view("f4") if found[1] == "long" else np.uint64(int(found[2], 16)).view("f8")
+    return f"    # {value!s}"
 
 
 def _octal(text: str) -> str:

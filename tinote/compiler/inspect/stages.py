@@ -227,12 +227,12 @@ class Stages(NamedTuple):
 
     @property
     def first_shown(self) -> int:
-        """The index of the stage to open with: differentiation, or else the first step that changed something."""
+        """The index of the stage to open with: differentiation, or else what the pipeline ends with."""
         steps = [n for n, stage in enumerate(self.stages) if stage.kind is IR and stage.changed]
         for n in steps:
             if self.stages[n].derived:
                 return n
-        return steps[1] if len(steps) > 1 else steps[0] if steps else 0
+        return steps[-1] if steps else 0
 
 
 def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stages:

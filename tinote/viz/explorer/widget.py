@@ -22,6 +22,7 @@ import traitlets
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.explanations import explanation
 from tinote.compiler.inspect.glossary import GLOSSARY
+from tinote.compiler.inspect.instructions import INSTRUCTIONS, OPERANDS
 from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.lang.session.renamed import also_called
@@ -45,6 +46,7 @@ SCRIPTS = (
     "explorer/lines.js",
     "explorer/source.js",
     "explorer/stage.js",
+    "explorer/instructions.js",
     "explorer/list.js",
     "explorer/find.js",
     "explorer/flow.js",
@@ -139,6 +141,8 @@ class Explorer(anywidget.AnyWidget):
                     self.send({"kind": "passes", **self._explored.passes(int(message["view"]))})
                 case "stage":
                     self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
+                case "find":
+                    self.send({"kind": "found", **self._explored.find(int(message["view"]), str(message["text"]))})
                 case "previous":
                     view, stage = int(message["view"]), int(message["stage"])
                     self.send({"kind": "previous", **self._explored.previous(view, stage)})
@@ -233,7 +237,8 @@ class Explored:
         return {**self._overview(), "given": self._given, "view": self.view(self._start), "stages": lines}
 
     def _overview(self) -> dict[str, Any]:
-        return {"titles": [v.title for v in self._views], "start": self._start, "glossary": GLOSSARY}
+        words = {"glossary": GLOSSARY, "instructions": {**INSTRUCTIONS, "operands": OPERANDS}}
+        return {"titles": [v.title for v in self._views], "start": self._start, **words}
 
     def view(self, view: int) -> dict[str, Any]:
         """The sources and the list of stages of a view, without their lines."""
@@ -262,6 +267,7 @@ class Explored:
             "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
             "stages": shown,
             "start": stages.first_shown,
+            "alone": not stages.stages[stages.first_shown].derived,
             "about": {stage.name: about for stage in stages.stages if (about := explanation(stage))},
             "passes": stages.passes_at if stages.passes is not None else None,
             "inserted": self._inserted.get(view),
@@ -305,6 +311,19 @@ class Explored:
         native = found.kind.native and stages.target is not None
         target = {"target": self._target(view)} if native else {}
         return {"view": view, "stage": stage, **_facts(found), **target, **lines}
+
+    def find(self, view: int, text: str) -> dict[str, Any]:
+        """The lines of each stage that contain a text in lower case. LLVM does not run for it: its stages are searched
+        once they have been shown.
+        """
+        stages = self._stages(view)
+        assert isinstance(stages, Stages)
+        found: dict[int, list[int]] = {}
+        for number, stage in enumerate(stages.stages):
+            if stage.changed and (not stage.kind.native or stage.operations is not None):
+                lines = [n for n, line in enumerate(stage.lines) if text in line.text.lower()]
+                found |= {number: lines} if lines else {}
+        return {"view": view, "text": text, "stages": found}
 
     def previous(self, view: int, stage: int) -> dict[str, Any]:
         """The lines next to a stage in the previous version of the kernel, and which rows of the source are new."""

@@ -1,7 +1,9 @@
 // The IR explorer: a list of stages, two of them side by side, and the source that they come from.
 
-const HINT = "↑ ↓ stages or lines · Enter holds · d u b definition, use, back · n p differences · / search";
+const HINT = "↑ ↓ stages or lines · Enter holds · c compares · d u b definition, use, back · n p differences · / search";
 const PREVIOUS = "previous"; // on the left: the stage on the right as it was in the previous run, or as another has it
+const ALONE = "none"; // nothing on the left: the source stands beside the stage
+const PANES = ["stages", "source"]; // What can be folded away, besides the stage on the left.
 
 class Explorer {
   constructor(model, root) {
@@ -12,8 +14,8 @@ class Explorer {
     this.asked = new Set();
     this.view = 0;
     this.right = 0;
-    this.left = null; // null: the stage before the right one; or PREVIOUS
-    this.onlyDifferences = false;
+    this.left = null; // null: the stage before the right one; or PREVIOUS, or ALONE
+    this.onlyDifferences = this.wraps = this.withoutLabels = false;
     this.hover = null;
     this.pinned = null;
     this.variable = "";
@@ -66,17 +68,18 @@ class Explorer {
       say: (text) => this.#say(text),
       quiet: () => this.#light(),
       filtered: () => this.#showStages(),
+      ask: (text) => say(this.model, { kind: "find", view: this.view, text }),
+      here: () => [this.#origin(this.right), this.panes[1].lineAt(this.panes[1].current)],
+      go: (stage, line) => this.#goTo(stage, line),
+      counted: () => this.list.count(this.search.ofStage),
     });
-    this.fold = make(
-      "button",
-      {
-        type: "button",
-        class: "toggle",
-        "aria-pressed": "false",
-        title: "Fold away what is equal on both sides",
-        onclick: () => this.#toggleFold(),
-      },
-      "Only differences",
+    this.together = toggleButton("Compare", "Show another stage on the left (c)", () => this.#toggleAlone());
+    this.fold = toggleButton("Only differences", "Fold away what is equal on both sides", () =>
+      this.#toggle("onlyDifferences", this.fold),
+    );
+    this.wrap = toggleButton("Wrap", "Break long lines", () => this.#toggle("wraps", this.wrap));
+    this.unlabelled = toggleButton("No labels", "Hide labels and constants of the assembly", () =>
+      this.#toggle("withoutLabels", this.unlabelled),
     );
     const previous = make(
       "button",
@@ -100,34 +103,27 @@ class Explorer {
       },
       "↓",
     );
-    this.compare = make(
-      "button",
-      {
-        type: "button",
-        class: "toggle",
-        "aria-pressed": "false",
-        hidden: true,
-        onclick: () => this.#togglePrevious(),
-      },
-      "Previous run",
-    );
+    this.compare = toggleButton("Previous run", "", () => this.#togglePrevious());
+    this.jumps = make("span", { class: "tools" }, this.fold, previous, next);
     const head = make(
       "header",
       {},
       make("strong", { class: "title", title: name }, name),
       this.switch.element,
       make("span", { class: "gap" }),
-      this.search.input,
+      this.search.element,
       this.search.filter,
       make(
         "span",
         { class: "tools" },
         this.compare,
-        this.fold,
-        previous,
-        next,
+        this.together,
+        this.jumps,
         copyButton(
+          "Copy link",
+          "Copy what opens the explorer as it is shown now: its stages, the selected line, the open tab",
           () => this.#link(),
+          "opens the explorer as it is shown now",
           (text) => this.#say(text),
         ),
         fullScreenButton(this.root),
@@ -162,9 +158,10 @@ class Explorer {
         left: () => this.#hover(null),
         named: (word, line) => this.#name(word, number, line),
         name: () => this.variable,
-        term: (word) => (TEXT_KINDS[lines.kind]?.ours ? this.glossary.sentence(word) : ""),
+        term: (word, line) => this.#meaning(lines, word, line),
         look: (line) => this.#look(number, line),
         scrolled: (top) => this.#scrolled(number, top),
+        resized: () => this.#layOut(),
       });
       lines.choice = make("select", {
         "aria-label": number ? "Stage on the right" : "Stage on the left",
@@ -174,7 +171,20 @@ class Explorer {
       lines.pane = make(
         "section",
         { class: `pane ${side}`, "aria-label": label },
-        make("div", { class: "pane-head" }, lines.choice, lines.info),
+        make(
+          "div",
+          { class: "pane-head" },
+          lines.choice,
+          lines.info,
+          ...(number ? [this.unlabelled, this.wrap] : []),
+          copyButton(
+            "Copy",
+            "Copy the text of this stage",
+            () => this.docs[number].texts.join("\n"),
+            "the text of the stage",
+            (text) => this.#say(text),
+          ),
+        ),
         lines.element,
       );
       return lines;
@@ -234,16 +244,20 @@ class Explorer {
     );
     this.body.append(
       divider("Width of the list of stages", "--list", (x, box) => [x, 140, box.width / 2, "px"], this.body),
+      divider("Height of the source", "--source", (y, box) => [y, 48, box.height - 160, "px"], this.body, true),
       divider("Width of the left pane", "--left", (x, box) => [(x / box.width) * 100, 30, 85, "%"], this.body),
     );
+    this.folds = PANES.map((name) => this.#foldOf(name));
+    this.body.querySelectorAll("h2").forEach((head, number) => head.prepend(this.folds[number]));
     this.root.append(make("div", { class: "frame" }, head, this.body, this.panels.element, this.status));
     this.root.addEventListener("keydown", (event) => this.#rootKey(event));
   }
 
   // What the kernel, or the page's own data, says
 
-  #open({ titles, start, view, stages, glossary }) {
+  #open({ titles, start, view, stages, glossary, instructions }) {
     this.titles = titles;
+    this.instructions = new Instructions(instructions);
     this.glossary = new Glossary(glossary, () => {
       this.panels.show("glossary");
       this.panels.element.scrollIntoView({ block: "nearest" });
@@ -259,14 +273,17 @@ class Explorer {
 
   get state() {
     const { stages } = this.shown;
-    const tops = this.panes.map((lines) => Math.round(lines.element.scrollTop / ROW_HEIGHT));
+    const tops = this.panes.map((lines) => lines.rowAt(lines.element.scrollTop + ROW_HEIGHT / 2));
     return {
       view: this.titles[this.view],
       stage: stages[this.right].key,
-      ...(this.left === null ? {} : { left: this.left === PREVIOUS ? PREVIOUS : stages[this.left].key }),
+      ...(this.left === null ? {} : { left: stages[this.left]?.key ?? this.left }),
       ...selectionOf(this.pinned, this.source, this.panes),
       ...(this.panels.open ? { tab: this.panels.open } : {}),
       ...(this.onlyDifferences ? { only: "differences" } : {}),
+      ...(this.wraps ? { lines: "wrapped" } : {}),
+      ...(this.withoutLabels ? { labels: "hidden" } : {}),
+      ...(this.hidden.length ? { hidden: this.hidden.join("-") } : {}),
       ...(this.shown.inserted ? { passes: "shown" } : {}),
       top: tops.join("-"),
     };
@@ -275,8 +292,10 @@ class Explorer {
   /** Show what a state says, as soon as its lines have arrived; what it does not say is as usual. */
   #restore(state) {
     this.wanted = state;
-    this.onlyDifferences = state.only === "differences";
-    this.fold.setAttribute("aria-pressed", String(this.onlyDifferences));
+    this.#toggle("onlyDifferences", this.fold, state.only === "differences");
+    this.#toggle("wraps", this.wrap, state.lines === "wrapped");
+    this.#toggle("withoutLabels", this.unlabelled, state.labels === "hidden");
+    PANES.forEach((name) => this.#hide(name, (state.hidden ?? "").split("-").includes(name)));
     const view = this.titles.indexOf(state.view);
     this.#showView(view >= 0 ? view : this.view);
   }
@@ -291,7 +310,7 @@ class Explorer {
       this.panes[this.pinned.side].moveTo(this.panes[this.pinned.side].visualOf[this.pinned.line], false);
     const tops = wanted.top?.split("-").map(Number) ?? [];
     this.panes.forEach((lines, side) => {
-      if (tops[side] >= 0) lines.element.scrollTop = tops[side] * ROW_HEIGHT;
+      if (tops[side] >= 0) lines.element.scrollTop = lines.topOf(Math.min(tops[side], lines.rows.length));
     });
     this.panels.show(tab ?? "");
     this.noted = fragmentOf(this.state);
@@ -339,6 +358,8 @@ class Explorer {
     } else if (message.kind === "panel") {
       this.panelContents.get(message.view).set(message.panel, message);
       if (message.view === this.view) this.panels.receive(message.panel);
+    } else if (message.kind === "found") {
+      if (message.view === this.view) this.search.receive(message);
     } else if (message.kind === "passes") {
       this.#insert(message);
     } else if (message.kind === "stage") {
@@ -388,7 +409,7 @@ class Explorer {
 
   /** The present stage on the left, -1 for none. */
   get before() {
-    if (this.left === PREVIOUS) return -1;
+    if (this.left === PREVIOUS || this.left === ALONE) return -1;
     if (this.left !== null) return this.left;
     const origin = this.#origin(this.right);
     if (origin !== this.right) return origin;
@@ -442,7 +463,7 @@ class Explorer {
       this.counts.replaceChildren();
       return;
     }
-    const memory = this.shown.memory ?? { left: null, right: start };
+    const memory = this.shown.memory ?? { left: this.shown.alone ? ALONE : null, right: start };
     Object.assign(this, this.wanted ? stagesOf(this.wanted, this.shown, memory) : memory);
     this.source.open(sources);
     this.body.style.setProperty("--source-rows", String(Math.max(4, Math.min(14, this.source.rows.length))));
@@ -471,6 +492,9 @@ class Explorer {
       ...changed.map(option),
     );
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
+    this.together.setAttribute("aria-pressed", String(this.left !== ALONE));
+    this.body.classList.toggle("is-alone", this.left === ALONE);
+    this.jumps.hidden = this.left === ALONE;
     this.compare.hidden = !this.shown.previous;
     this.compare.textContent = this.shown.compared ? `Compare with ${this.shown.compared}` : "Previous run";
     this.compare.title = this.shown.compared
@@ -482,7 +506,7 @@ class Explorer {
   }
 
   #chooseStage(side, value) {
-    if (side === 0) this.left = value === "before" ? null : value === PREVIOUS ? value : Number(value);
+    if (side === 0) this.left = value === "before" ? null : value === PREVIOUS || value === ALONE ? value : Number(value);
     this.#select(side === 0 ? this.right : Number(value));
   }
 
@@ -492,6 +516,34 @@ class Explorer {
     this.shown.memory = { left: this.left, right: stage };
     this.#listStages();
     this.#showStages();
+  }
+
+  /** Show a line of a stage on the right. */
+  #goTo(stage, line) {
+    if (stage === this.#origin(this.right)) {
+      this.panes[1].moveTo(this.panes[1].visualOf[line], false);
+    } else {
+      this.goal = line;
+      this.#select(stage);
+    }
+  }
+
+  // What words mean
+
+  /** What a word of a line means: of the compiler's own language, of an instruction, or a number that is a pattern of bits. */
+  #meaning({ kind, texts }, word, line) {
+    return (
+      decoded(word, kind, texts[line]) ||
+      (operationWord(texts[line], kind) === word && this.instructions.meaning(word, kind)) ||
+      (TEXT_KINDS[kind]?.ours ? this.glossary.sentence(word) : "")
+    );
+  }
+
+  /** What the operation of a line does, after its name. */
+  #operationOf({ kind, texts }, line) {
+    const word = operationWord(texts[line], kind);
+    const meaning = this.instructions.meaning(word, kind);
+    return meaning && `${word}: ${meaning}`;
   }
 
   // The panes
@@ -537,14 +589,21 @@ class Explorer {
       rows = this.#aligned(left, right, facts[1].kind);
       if (this.onlyDifferences) rows = foldRows(rows, 3, ([, , mark]) => mark !== SAME);
     }
-    this.search.find();
+    this.search.find(`${this.view} ${this.shown.stages.filter((stage) => stage.operations !== null).length}`);
     rows = this.search.kept(rows);
+    const isLabel = (side, line) => line >= 0 && matched(found[side].kind, "label", found[side].texts[line]);
+    this.unlabelled.hidden = !TEXT_KINDS[found[1].kind]?.label;
+    if (this.withoutLabels) rows = rows.filter(([a, b, mark]) => mark === FOLDED || !(isLabel(0, a) || isLabel(1, b)));
     const plain = (stage, side) =>
       this.search
         .kept(stage.texts.map((_, line) => (side ? [-1, line, SAME] : [line, -1, SAME])))
-        .map((row) => [row[side], row[2], row[3]]);
+        .map((row) => [row[side], row[2], row[3]])
+        .filter(([line]) => !this.withoutLabels || !isLabel(side, line));
+    const other = (row, side) => (row[2] === CHANGED ? found[1 - side].texts[row[1 - side]] : row[3]);
     const sides = this.aligned
-      ? [0, 1].map((side) => rows.map((row) => [row[side], row[side] < 0 && row[2] !== FOLDED ? SAME : row[2], row[3]]))
+      ? [0, 1].map((side) =>
+          rows.map((row) => [row[side], row[side] < 0 && row[2] !== FOLDED ? SAME : row[2], other(row, side)]),
+        )
       : found.map((stage, side) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage, side)));
     this.marks = rows.map((row) => row[2]);
     // Open where the stages differ, or else where the user's code begins.
@@ -553,6 +612,7 @@ class Explorer {
         ? this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED)
         : stage.texts.findIndex((_, line) => stage.row(line) >= 0);
     this.hover = null;
+    const counts = this.#counts(sides, found);
     this.panes.forEach((lines, side) => {
       const stage = found[side];
       lines.show({
@@ -562,12 +622,15 @@ class Explorer {
         tags: (line) => (stage.row(line) >= 0 ? this.source.numbers[stage.row(line)] : ""),
         hues: (line) => stage.row(line),
         adjoint: (line) => stage.adjoints.has(line),
-        top: Math.max(0, first(stage) - 3) * ROW_HEIGHT,
+        first: Math.max(0, Math.min(sides[side].length, first(stage) - 3)),
+        counts: counts[side],
       });
     });
-    this.#count();
+    this.#tally();
     this.walker.trail = [];
     if (this.wanted) this.#settle();
+    if (this.goal >= 0) this.panes[1].moveTo(this.panes[1].visualOf[this.goal], false);
+    this.goal = -1;
     if (this.pinned) this.#reveal(this.pinned, null);
     this.#light();
     this.walker.follow();
@@ -598,7 +661,31 @@ class Explorer {
     }, 30);
   }
 
-  #count() {
+  /** How many lines of text each row takes, if lines are wrapped: those of aligned stages stay side by side. */
+  #counts(sides, stages) {
+    if (!this.wraps) return [null, null];
+    const [left, right] = this.panes.map((lines, side) => lines.counted(sides[side], stages[side].texts));
+    if (!this.aligned) return [left, right];
+    const most = left.map((count, row) => Math.max(count, right[row]));
+    return [most, most];
+  }
+
+  /** There is another width for lines that are wrapped. */
+  #layOut() {
+    if (!this.wraps || !this.docs?.[0] || !this.docs[1]) return;
+    const counts = this.#counts(
+      this.panes.map((lines) => lines.rows),
+      this.docs,
+    );
+    this.panes.forEach((lines, side) => {
+      const first = lines.rowAt(lines.element.scrollTop);
+      lines.layOut(counts[side]);
+      lines.element.scrollTop = lines.topOf(first);
+      lines.paint();
+    });
+  }
+
+  #tally() {
     this.counts.replaceChildren(...tallied(this.marks));
     if (this.aligned && !this.counts.hasChildNodes()) this.counts.textContent = "no difference";
     this.fold.disabled = !this.aligned;
@@ -614,10 +701,39 @@ class Explorer {
     if (this.shown.previous) this.#chooseStage(0, this.left === PREVIOUS ? "before" : PREVIOUS);
   }
 
-  #toggleFold() {
-    this.onlyDifferences = !this.onlyDifferences;
-    this.fold.setAttribute("aria-pressed", String(this.onlyDifferences));
-    this.#showStages();
+  #toggleAlone() {
+    this.#chooseStage(0, this.left === ALONE ? "before" : ALONE);
+  }
+
+  /** Switch what `name` says on or off, and the button that shows it; with `on`, before anything is shown. */
+  #toggle(name, button, on) {
+    this[name] = on ?? !this[name];
+    button.setAttribute("aria-pressed", String(this[name]));
+    if (on === undefined) this.#showStages();
+  }
+
+  // Panes that are folded away
+
+  get hidden() {
+    return PANES.filter((name) => this.body.classList.contains(`without-${name}`));
+  }
+
+  #foldOf(name) {
+    return make("button", {
+      type: "button",
+      class: "fold",
+      "aria-label": `The ${name === "stages" ? "list of stages" : name}`,
+      title: `Fold the ${name} away, or show them again`,
+      onclick: () => {
+        this.#hide(name, !this.hidden.includes(name));
+        this.#note();
+      },
+    });
+  }
+
+  #hide(name, isHidden) {
+    this.body.classList.toggle(`without-${name}`, isHidden);
+    this.folds[PANES.indexOf(name)].setAttribute("aria-expanded", String(!isHidden));
   }
 
   /** Go to where the next run of differences begins. */
@@ -626,10 +742,10 @@ class Explorer {
     const starts = differencesIn(this.marks);
     const pane = this.panes[0].element === document.activeElement ? this.panes[0] : this.panes[1];
     const here =
-      pane.current >= 0 ? pane.current : Math.round(pane.element.scrollTop / ROW_HEIGHT) + (direction > 0 ? 2 : 4);
+      pane.current >= 0 ? pane.current : pane.rowAt(pane.element.scrollTop + 9) + (direction > 0 ? 2 : 4);
     const target = direction > 0 ? starts.find((row) => row > here) : starts.findLast((row) => row < here);
     if (target === undefined) return;
-    pane.element.scrollTop = Math.max(0, target - 3) * ROW_HEIGHT;
+    pane.element.scrollTop = pane.topOf(Math.max(0, target - 3));
     pane.moveTo(target);
   }
 
@@ -730,7 +846,7 @@ class Explorer {
     if (!this.docs?.[0] || !this.docs[1]) return;
     if (!focus) {
       this.#say(
-        this.aligned
+        this.aligned || this.left === ALONE
           ? `${HINT}${this.shown.previous ? ` · r ${this.shown.compared || "previous run"}` : ""}`
           : this.docs.some((stage) => stage.problem)
             ? "Nothing to compare"
@@ -748,7 +864,9 @@ class Explorer {
       numbers.length > 1 && focus.side >= 0
         ? `line ${numbers[0]}, from ${numbers.slice(1).join(", ")}`
         : `line ${numbers.join(", ")}`;
-    this.#say(`${this.pinned && !this.hover ? "Pinned " : ""}${place}: ${many[0]} left, ${many[1]} right`);
+    const found = this.left === ALONE ? counted(many[1], "line") : `${many[0]} left, ${many[1]} right`;
+    const meaning = focus.side >= 0 ? this.#operationOf(this.panes[focus.side], focus.line) : "";
+    this.#say(`${this.pinned && !this.hover ? "Pinned " : ""}${place}: ${found}${meaning && ` · ${meaning}`}`);
   }
 
   /** The name under the pointer: marked wherever it stands, with where it is bound and how often it is used. */
@@ -780,6 +898,7 @@ class Explorer {
     if (event.key === "n") this.#jump(1);
     else if (event.key === "p") this.#jump(-1);
     else if (event.key === "r") this.#togglePrevious();
+    else if (event.key === "c") this.#toggleAlone();
     else if ("dub".includes(event.key)) this.walker.walk(event.key);
     else if (event.key === "/") this.search.input.focus();
     else if (event.key === "Escape") this.#unpin();

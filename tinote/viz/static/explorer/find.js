@@ -1,53 +1,74 @@
-// Finding things in both panes: the search, with a filter that leaves only what it finds, and where variables are
-// bound and used.
+// Finding things: the search through all stages, with a filter that leaves only what it finds in those in sight, and where
+// variables are bound and used.
+
+/** The lines of `texts` that contain `wanted`, in lower case. */
+const linesWith = (texts, wanted) =>
+  texts.map((text, line) => (text.toLowerCase().includes(wanted) ? line : -1)).filter((line) => line >= 0);
 
 /**
- * The search field. `host.docs()` are the two stages in sight, `host.panes` their lines; `host.say(text)` tells how
- * much was found, `host.quiet()` that no search is active; `host.filtered()` that other lines are to be shown.
+ * The search field. `host.docs()` are the two stages in sight, `host.panes` their lines, `host.here()` the stage on the
+ * right and its current line; `host.ask(text)` asks which lines of all stages have a text; `host.go(stage, line)` shows
+ * one; `host.say(text)` tells how much was found, `host.quiet()` that no search is active; `host.filtered()` that other
+ * lines are to be shown, `host.counted()` that other stages have hits.
  */
 class Search {
   constructor(host) {
     this.host = host;
     this.hits = null;
     this.only = false;
+    this.#forget();
     this.input = make("input", {
       type: "search",
       placeholder: "Search",
-      "aria-label": "Search in both panes",
+      "aria-label": "Search in all stages",
+      title: "Enter: the next one; Shift and Enter: the one before; Escape: no search",
       oninput: () => this.#typed(),
       onkeydown: (event) => this.#key(event),
     });
-    this.filter = make(
-      "button",
-      {
-        type: "button",
-        class: "toggle",
-        "aria-pressed": "false",
-        hidden: true,
-        title: "Show only the lines that match",
-        onclick: () => this.#toggle(),
-      },
-      "Only matches",
-    );
+    this.count = make("span", { class: "found", role: "status" });
+    this.element = make("span", { class: "search" }, this.input, this.count);
+    this.filter = toggleButton("Only matches", "Show only the lines that match", () => this.#toggle());
+    this.filter.hidden = true;
   }
 
-  /** Look again, because other lines are shown. */
-  find() {
+  /** Look again, because other lines are shown; `edition` names the stages that there are. */
+  find(edition = this.edition) {
     const wanted = this.input.value.trim().toLowerCase();
     const docs = this.host.docs();
-    const lines = (stage) =>
-      new Set(
-        stage.texts.map((text, line) => (text.toLowerCase().includes(wanted) ? line : -1)).filter((line) => line >= 0),
-      );
-    this.hits = wanted && docs?.[0] && docs[1] ? docs.map(lines) : null;
-    this.filter.hidden = !this.hits;
+    this.hits = wanted && docs?.[0] && docs[1] ? docs.map((stage) => new Set(linesWith(stage.texts, wanted))) : null;
+    this.filter.hidden = !wanted;
     if (this.hits) this.host.say(`“${wanted}”: ${this.hits[0].size} left, ${this.hits[1].size} right`);
+    if (wanted === this.wanted && edition === this.edition) return;
+    this.#forget(wanted, edition);
+    this.#show();
+    this.host.counted();
+    clearTimeout(this.asking);
+    if (wanted) this.asking = setTimeout(() => this.host.ask(wanted), 150);
+  }
+
+  /** Which lines of which stages have the text. */
+  receive({ text, stages }) {
+    if (text !== this.wanted) return;
+    this.found = Object.entries(stages).flatMap(([stage, lines]) => lines.map((line) => [Number(stage), line]));
+    this.ofStage = new Map(Object.entries(stages).map(([stage, lines]) => [Number(stage), lines.length]));
+    this.#show();
+    this.host.counted();
   }
 
   /** `rows` of [left, right, mark] without those that match on neither side, if that is wanted. */
   kept(rows) {
     if (!this.only || !this.hits) return rows;
     return foldRows(rows, 0, ([left, right]) => this.hits[0].has(left) || this.hits[1].has(right));
+  }
+
+  #forget(wanted = "", edition) {
+    Object.assign(this, { wanted, edition, found: null, ofStage: new Map(), at: -1 });
+  }
+
+  #show() {
+    const all = this.found?.length;
+    const place = this.at >= 0 ? `${this.at + 1} of ` : "";
+    this.count.textContent = all ? `${place}${all}, in ${counted(this.ofStage.size, "stage")}` : all === 0 ? "none" : "";
   }
 
   #typed() {
@@ -62,21 +83,25 @@ class Search {
     this.host.filtered();
   }
 
+  /** The next hit from the present line on, in this stage or another one; back with -1. */
+  #step(direction) {
+    const [stage, line] = this.host.here();
+    const isAfter = ([other, its]) => other > stage || (other === stage && its > line);
+    const isBefore = ([other, its]) => other < stage || (other === stage && its < line);
+    const at = direction > 0 ? this.found.findIndex(isAfter) : this.found.findLastIndex(isBefore);
+    this.at = at >= 0 ? at : direction > 0 ? 0 : this.found.length - 1;
+    this.#show();
+    this.host.go(...this.found[this.at]);
+  }
+
   #key(event) {
     if (event.key === "Escape") {
       this.input.value = "";
       this.#typed();
       this.host.quiet();
-    } else if (event.key === "Enter" && this.hits) {
+    } else if (event.key === "Enter") {
       event.preventDefault();
-      const side = this.hits[1].size ? 1 : 0;
-      const lines = this.host.panes[side];
-      const rows = [...this.hits[side]].map((line) => lines.visualOf[line]).filter((row) => row >= 0);
-      if (!rows.length) return;
-      const next = event.shiftKey
-        ? (rows.findLast((row) => row < lines.current) ?? rows[rows.length - 1])
-        : (rows.find((row) => row > lines.current) ?? rows[0]);
-      lines.moveTo(next, false);
+      if (this.found?.length) this.#step(event.shiftKey ? -1 : 1);
     }
   }
 }

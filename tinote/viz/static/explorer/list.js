@@ -21,6 +21,7 @@ class StageList {
       onpointerdown: () => this.#press(),
     });
     [this.isPressed, this.isStale] = [false, false];
+    [this.stages, this.found] = [[], new Map()];
     this.filter = make("input", {
       type: "search",
       class: "stage-filter",
@@ -54,6 +55,12 @@ class StageList {
     );
   }
 
+  /** Mark the stages in which something was found: how often, by stage. */
+  count(found) {
+    this.found = found;
+    this.#draw();
+  }
+
   /**
    * Show `stages`: `right` is the one on the right, `before` the one on the left, `held` the same if it is held there,
    * else null; `about`: a sentence about each name; `passes`: the stage before which LLVM's own passes
@@ -80,7 +87,7 @@ class StageList {
   #isListed(stage) {
     const wanted = this.filter.value.trim().toLowerCase();
     if (wanted) return `${this.stages[stage].name} ${this.#aboutOf(stage)}`.toLowerCase().includes(wanted);
-    return this.showUnchanged || this.stages[stage].changed || stage === this.right;
+    return this.showUnchanged || this.found.has(stage) || this.stages[stage].changed || stage === this.right;
   }
 
   /** The sentence about a stage; a pass over one loop is that pass. */
@@ -185,12 +192,15 @@ class StageList {
     const { hue, mark } = TEXT_KINDS[kind];
     const earlier = this.stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
     const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
+    const hits = this.found.get(stage);
+    const delta = change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : "";
     const words = [
       group && `${group},`,
       name,
       operations !== null && counted(operations, nounOf(kind)),
       duration(seconds),
       !changed && "unchanged",
+      hits && `${hits} found`,
     ];
     const option = make(
       "div",
@@ -207,8 +217,8 @@ class StageList {
       make("span", { class: "name" }, name),
       make(
         "span",
-        { class: `delta${change < 0 ? " is-fewer" : ""}` },
-        change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : "",
+        { class: hits ? "hits" : `delta${change < 0 ? " is-fewer" : ""}` },
+        hits ? String(hits) : delta,
       ),
       make("span", { class: "operations" }, operations === null ? "" : String(operations)),
       make("span", { class: "seconds" }, duration(seconds)),

@@ -1,5 +1,12 @@
 // The explorer in a page of its own.
 
+/** Which lines of all stages of a view have a text. */
+function found({ stages }, { view, text }) {
+  const own = Object.values(stages).filter((stage) => stage.view === view && stage.text !== undefined);
+  const lines = own.map(({ stage, text: all }) => [stage, linesWith(all.split("\n"), text)]);
+  return { view, text, stages: Object.fromEntries(lines.filter(([, hits]) => hits.length)) };
+}
+
 /** Show an explorer in a page of its own: `data` is everything that it could ask a kernel for. */
 function showPage(root, data) {
   const listeners = new Set();
@@ -16,6 +23,7 @@ function showPage(root, data) {
           view: data.views[data.start],
           stages: [],
           glossary: data.glossary,
+          instructions: data.instructions,
         },
       })[name],
     set: (_, shown) => (state = shown),
@@ -39,6 +47,7 @@ function showPage(root, data) {
           ...message,
           problem: "Values are observed in a running notebook, where the fields have their memory.",
         });
+      else if (message.kind === "find") reply({ kind: "found", ...found(data, message) });
       else if (message.kind === "previous")
         reply({ kind: "previous", ...data.previous[`${message.view}/${message.stage}`] });
       else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });

@@ -17,7 +17,7 @@ class SourceLines extends Lines {
   open(sources, fresh = []) {
     const shown = `${fresh}`;
     if (sources === this.sources && shown === this.fresh) return;
-    const top = sources === this.sources ? this.element.scrollTop : 0;
+    const first = sources === this.sources ? this.rowAt(this.element.scrollTop) : 0;
     this.sources = sources;
     this.fresh = shown;
     const several = sources.length > 1;
@@ -37,7 +37,7 @@ class SourceLines extends Lines {
       rows,
       tags: (line) => this.numbers[line],
       hues: (line) => line,
-      top,
+      first,
     });
   }
 }

@@ -84,19 +84,31 @@ const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 /** What is counted in a stage of this kind. */
 const nounOf = (kind) => TEXT_KINDS[kind].noun;
 
+/** A button that copies what `text()` gives; `say(text)` is called with `done`, or with the text where it cannot. */
+function copyButton(label, title, text, done, say) {
+  const copy = () =>
+    navigator.clipboard.writeText(text()).then(
+      () => say(`Copied: ${done}`),
+      () => say(text()),
+    );
+  return make("button", { type: "button", class: "copy", title, onclick: copy }, label);
+}
+
+/** A button that is pressed or not. */
+function toggleButton(label, title, onclick) {
+  return make("button", { type: "button", class: "toggle", "aria-pressed": "false", title, onclick }, label);
+}
+
 /**
  * What LLVM compiles for, and a button that copies the commands that do the same; `say` is called with what was copied.
  */
 function targetParts(target, say) {
   if (!target) return [];
-  const copy = () =>
-    navigator.clipboard.writeText(target.command).then(
-      () => say("Copied: opt and llc with the options and features of this machine"),
-      () => say(target.command),
-    );
+  const { command, text } = target;
+  const done = "opt and llc with the options and features of this machine";
   return [
-    make("span", { class: "target", title: target.command }, target.text),
-    make("button", { type: "button", class: "copy", title: target.command, onclick: copy }, "Copy options"),
+    make("span", { class: "target", title: command }, text),
+    copyButton("Copy options", command, () => command, done, say),
   ];
 }
 
@@ -116,30 +128,34 @@ function fullScreenButton(root) {
 
 /**
  * A line between two parts of `body` that is dragged, or moved by arrow keys: sets the CSS variable `name` to what
- * `measure(x, box)` gives for a distance from the left edge: [value, least, most, unit].
+ * `measure(at, box)` gives for a distance from the left edge, or from the `top`: [value, least, most, unit].
  */
-function divider(label, name, measure, body) {
-  const move = (x) => {
-    const [value, least, most, unit] = measure(x, body.getBoundingClientRect());
+function divider(label, name, measure, body, top = false) {
+  const move = (at) => {
+    const [value, least, most, unit] = measure(at, body.getBoundingClientRect());
     body.style.setProperty(name, `${Math.max(least, Math.min(most, value)).toFixed(1)}${unit}`);
   };
-  const at = (event) => event.clientX - body.getBoundingClientRect().left;
+  const inside = (x, y) => {
+    const box = body.getBoundingClientRect();
+    return top ? y - box.top : x - box.left;
+  };
+  const at = (event) => inside(event.clientX, event.clientY);
   const line = make("div", {
     class: `divider divider${name}`,
     role: "separator",
     tabindex: 0,
-    "aria-orientation": "vertical",
+    "aria-orientation": top ? "horizontal" : "vertical",
     "aria-label": label,
-    title: "Drag to resize; double-click for the usual width",
+    title: "Drag to resize; double-click for the usual size",
     ondblclick: () => body.style.removeProperty(name),
     onpointerdown: (event) => line.setPointerCapture(event.pointerId),
     onpointermove: (event) => line.hasPointerCapture(event.pointerId) && move(at(event)),
     onkeydown: (event) => {
-      const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
+      const step = (top ? { ArrowUp: -19, ArrowDown: 19 } : { ArrowLeft: -16, ArrowRight: 16 })[event.key];
       if (!step) return;
       event.preventDefault();
-      const [own, box] = [line.getBoundingClientRect(), body.getBoundingClientRect()];
-      move(own.left + own.width / 2 - box.left + step);
+      const own = line.getBoundingClientRect();
+      move(inside(own.left + own.width / 2, own.top + own.height / 2) + step);
     },
   });
   return line;

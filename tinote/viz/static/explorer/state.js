@@ -12,7 +12,8 @@ const stateOf = (fragment) => Object.fromEntries(new URLSearchParams(fragment.re
 function stagesOf({ stage, left }, shown, usual) {
   const number = (key) => (key === undefined ? -1 : shown.stages.findIndex((other) => other.key === key));
   const right = stage === undefined ? usual.right : number(stage);
-  if (right < 0) return usual;
+  if (right < 0 || (stage === undefined && left === undefined)) return usual;
+  if (left === ALONE) return { left, right };
   if (left === PREVIOUS) return { left: shown.previous ? PREVIOUS : null, right };
   return { left: number(left) >= 0 ? number(left) : null, right };
 }
@@ -47,13 +48,3 @@ function selectedIn({ in: where, line, columns, text }, source, panes, focusOf) 
   return at >= 0 ? focusOf(side, at) : null;
 }
 
-/** A button that copies what `text()` gives; `say` is called. */
-function copyButton(text, say) {
-  const copy = () =>
-    navigator.clipboard.writeText(text()).then(
-      () => say("Copied: opens the explorer as it is shown now"),
-      () => say(text()),
-    );
-  const title = "Copy what opens the explorer as it is shown now: its stages, the selected line, the open tab";
-  return make("button", { type: "button", class: "link", title, onclick: copy }, "Copy link");
-}
