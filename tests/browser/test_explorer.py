@@ -222,22 +222,29 @@ def test_tab_visits_every_control_once(gravity):
     focused = "() => document.activeElement.ariaLabel || document.activeElement.textContent"
     for name in (
         "gradient",
-        "Search in both panes",
+        "Search in all stages",
+        "Compare",
         "Only differences",
         "Previous difference",
         "Next difference",
         "Copy link",
         "Full screen",
+        "The list of stages",
         "Find a stage by its name or what it does",
         "Stages",
         "LLVM's own passes …",
         "[0-9]+ steps without change",
+        "The source",
         "Source",
         "Stage on the left",
+        "Copy",
         "Stage on the left",
         "Stage on the right",
+        "Wrap",
+        "Copy",
         "Stage on the right",
         "Width of the list of stages",
+        "Height of the source",
         "Width of the left pane",
     ):
         poll(lambda: page.evaluate(focused), re.compile(name).fullmatch)
@@ -448,7 +455,7 @@ def test_a_link_opens_a_page_as_it_was_shown(standalone, chromium):
     page.keyboard.press("ArrowUp")
     page.get_by_role("tab", name="Data flow").click()
     page.locator(".right .row", has_text="= mul").locator(".mark").click()
-    wanted = {"view": "kernel", "stage": "front end", "in": "right", "line": "5", "tab": "flow", "top": ""}
+    wanted = {"view": "kernel", "stage": "front end", "left": "none", "in": "right", "line": "5", "tab": "flow", "top": ""}
     poll(lambda: shown(page) | {"top": ""}, wanted)
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
     page.get_by_role("button", name="Copy link").click()

@@ -142,7 +142,8 @@ def test_panels_can_be_read_and_fit(standalone, kernel, pictures):
 
 @pytest.fixture
 def small(standalone):
-    return standalone(Explorer("small", [ExplorerView("kernel", lambda: parsed_stages("y = x * 0.5"))]))
+    views = [ExplorerView("kernel", lambda: parsed_stages("y = x * 0.5"))]
+    return standalone(Explorer("small", views, state={"stage": "simplify 1: fold"}))
 
 
 def test_a_click_on_a_variable_goes_to_its_definition(small):
@@ -223,14 +224,14 @@ def test_words_lead_to_the_glossary(standalone, kernel):
     poll(lambda: entry.bounding_box()["y"], lambda top: panel["y"] <= top < panel["y"] + panel["height"])
     task = page.locator(".right .word-key", has_text="task").first
     task.hover()
-    expect(task).to_have_attribute("title", re.compile("^A piece of a launch"))
+    expect(page.locator(".right .code", has=task)).to_have_attribute("title", re.compile("^a part of the kernel"))
     poll(lambda: unreadable(page), [])
     assert page.problems == []
 
 
 def test_a_search_can_hide_everything_else(small):
     small.keyboard.press("Tab")
-    search = small.get_by_role("searchbox", name="Search in both panes")
+    search = small.get_by_role("searchbox", name="Search in all stages")
     search.fill("mul")
     small.get_by_role("button", name="Only matches").click()
 

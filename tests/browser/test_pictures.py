@@ -82,7 +82,7 @@ def test_explorers(notebook, pictures):
     values.get_by_role("button", name="Observe").click()
     values.locator("tr.is-first").wait_for()
     saved.get_by_role("tab", name="Saved and recomputed").click()
-    saved.get_by_role("searchbox", name="Search in both panes").fill("load")
+    saved.get_by_role("searchbox", name="Search in all stages").fill("load")
     opened.wait("[...document.querySelectorAll('.panel')].every((panel) => panel.dataset.filled)")
 
     def selected() -> None:

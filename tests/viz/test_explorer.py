@@ -261,7 +261,7 @@ def test_assembly_lines_resolve_their_directives_and_fold_them_away():
     nowhere = Span("<nowhere>", 0)
     assert assembly_lines(ASSEMBLY) == [
         (".LCPI0_0:", nowhere),
-        ("    .long       0x3f000000", nowhere),
+        ("    .long       0x3f000000    # 0.5", nowhere),
         ("", nowhere),
         ("task_0:", nowhere),
         ("    vmulss      .LCPI0_0(%rip), %xmm0, %xmm0", Span('/d/a"b.py', 4, 2)),

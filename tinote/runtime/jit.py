@@ -15,7 +15,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, wraps
+from contextvars import ContextVar, copy_context
+from functools import cache, partial, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import llvmlite.binding as llvm
@@ -143,6 +144,7 @@ def _after_fork() -> None:
 
 register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 _host: Host | None = None
+_other_host: ContextVar[Host | None] = ContextVar("other_host", default=None)
 
 _Inputs = ParamSpec("_Inputs")
 _Result = TypeVar("_Result")
@@ -203,7 +205,7 @@ def _interruptible(work: Callable[_Inputs, _Result]) -> Callable[_Inputs, _Resul
     def wait_for(*args: _Inputs.args, **kwargs: _Inputs.kwargs) -> _Result:
         if threading.current_thread() is not threading.main_thread():
             return work(*args, **kwargs)
-        return _Work(lambda: work(*args, **kwargs)).wait()
+        return _Work(partial(copy_context().run, work, *args, **kwargs)).wait()
 
     return wait_for
 
@@ -248,20 +250,34 @@ _X86_LEVELS = {
 
 def host() -> Host:
     """The machine that code is compiled for, as LLVM names it: the one this process runs on, or less of it, if the
-    environment variable `TINOTE_CPU` says so (`host_like`).
+    environment variable `TINOTE_CPU` or the block around this says so (`host_like`).
     """
     global _host
+    other = _other_host.get()
+    if other is not None:
+        return other
     if _host is None:
         _host = host_like(os.environ.get(CPU_VARIABLE, "").strip())
     return _host
 
 
-def host_like(cpu: str) -> Host:
+@contextmanager
+def compiled_for(cpu: str) -> Iterator[None]:
+    """In this block code is compiled for another processor (`host_like`), to be looked at; "": for the usual one."""
+    token = _other_host.set(host_like(cpu, "cpu=") if cpu else _other_host.get())
+    try:
+        yield
+    finally:
+        _other_host.reset(token)
+
+
+def host_like(cpu: str, given: str = CPU_VARIABLE) -> Host:
     """The machine this process runs on, as if its processor were `cpu`: `native` (or nothing), what it is; `x86-64` and
     its levels `x86-64-v2` (vectors of 128 bits), `x86-64-v3` (of 256: AVX2) and `x86-64-v4` (of 512: AVX-512). Machine
     code for a level is the same on all machines that have it, and so are its entries in the cache.
 
     Raises `MachineError` for another name, and for a level that the processor does not reach: its code would not run.
+    `given`: where the name comes from, for the message.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -272,7 +288,7 @@ def host_like(cpu: str) -> Host:
     levels = _X86_LEVELS if triple.startswith("x86_64") else {}
     if cpu not in levels:
         raise MachineError(
-            f"{CPU_VARIABLE} names no processor that is known here: {cpu!r}",
+            f"{given} names no processor that is known here: {cpu!r}",
             hint=f"it may be {', '.join(['native', *levels])}",
         )
     names = list(levels)
@@ -282,7 +298,7 @@ def host_like(cpu: str) -> Host:
     missing = [feature for feature in features if own.get(feature) is False]
     if missing:
         raise MachineError(
-            f"{CPU_VARIABLE} names a processor with features that this one lacks: {cpu} has {', '.join(missing)}",
+            f"{given} names a processor with features that this one lacks: {cpu} has {', '.join(missing)}",
             hint="machine code for it would not run here; native is what this processor has",
         )
     return Host(triple, cpu, ",".join([f"+{feature}" for feature in features]), levels[cpu].vector_bits, cores)

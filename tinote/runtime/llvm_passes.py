@@ -11,6 +11,7 @@ function as all code that is compiled (`jit.optimise`).
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import zlib
 from typing import NamedTuple
 
 from tinote.errors import CompilerBug
+from tinote.runtime.jit import CPU_VARIABLE
 
 
 class RanPass(NamedTuple):
@@ -48,10 +50,15 @@ class RanPass(NamedTuple):
         return found[1] if found else ""
 
 
-def passes(text: str, level: int = 3) -> list[RanPass]:
-    """Every pass that LLVM runs on a module at a level 0..3, in order. Raises `CompilerBug` where that fails."""
+def passes(text: str, level: int = 3, cpu: str = "") -> list[RanPass]:
+    """Every pass that LLVM runs on a module at a level 0..3, in order, for this processor or another one (`host_like`).
+    Raises `CompilerBug` where that fails.
+    """
     command = [sys.executable, "-c", _CHILD, json.dumps(sys.path), str(level)]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace", check=False)
+    environment = {**os.environ, **({CPU_VARIABLE: cpu} if cpu else {})}
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, errors="replace", check=False, env=environment
+    )
     if done.returncode:
         raise CompilerBug("LLVM, pass by pass", done.stderr[-2000:])
     return _read(done.stderr)

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
@@ -59,6 +59,9 @@ else:
     python_launch = lazy("tinote.compiler.launch.python_launch")
     jit = lazy("tinote.runtime.jit")
     llvm_passes = lazy("tinote.runtime.llvm_passes")
+
+
+_Result = TypeVar("_Result")
 
 
 class StageLine(NamedTuple):
@@ -241,7 +244,8 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     source, first, config = version.source, version.function, version.config
     snapshots: list[Snapshot] = []
     steps = steps_on(config.arch, GRADIENT if gradient else PRIMAL)
-    last, context = run_pipeline(first, steps, config, snapshots.append)
+    with jit.compiled_for(version.cpu):
+        last, context = run_pipeline(first, steps, config, snapshots.append)
     found = (python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds))
     made = Stages(
         source.name, gradient, _sources(version), found, config=config, remarks=tuple(dict.fromkeys(context.remarks))
@@ -249,7 +253,7 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     if config.arch != "cpu":
         generated = (generated_stage if config.arch == "python" else wgsl_stage)(last, config)
         return made._replace(stages=(*found, generated))
-    native = _Native(last, config, made.remarks)
+    native = _Native(last, config, made.remarks, version.cpu)
     return made._replace(
         stages=(*found, *_native_stages(native)), judge=native.judge, passes=native.passes, target=native.target
     )
@@ -465,13 +469,13 @@ def _native_stages(native: _Native) -> list[Stage]:
         Stage(
             "LLVM, optimised",
             LLVM,
-            lambda: _stage_lines(llvm_lines(jit.optimise(native.text, native.level))),
+            lambda: _stage_lines(llvm_lines(native.run(jit.optimise))),
             about="The module after all of LLVM's passes, from which machine code is made.",
         ),
         Stage(
             "assembly",
             ASSEMBLY,
-            lambda: _stage_lines(assembly_lines(jit.assembly(native.text, native.level))),
+            lambda: _stage_lines(assembly_lines(native.run(jit.assembly))),
             about="The machine code of this processor, as text.",
         ),
     ]
@@ -498,14 +502,16 @@ def _stage_lines(lines: Sequence[Located]) -> list[StageLine]:
 class _Native:
     """The compiled LLVM text, with line tables."""
 
-    def __init__(self, fn: Function, config: Config, remarks: Sequence[Remark]) -> None:
+    def __init__(self, fn: Function, config: Config, remarks: Sequence[Remark], cpu: str) -> None:
         self._fn = fn
         self._config = config
         self._remarks = remarks
+        self._cpu = cpu
 
-    @property
-    def level(self) -> int:
-        return self._config.opt_level
+    def run(self, work: Callable[[str, int], _Result]) -> _Result:
+        """What LLVM makes of the text, for the processor that it is meant for."""
+        with jit.compiled_for(self._cpu):
+            return work(self.text, self._config.opt_level)
 
     def judge(self) -> Sequence[LoopVerdict]:
         """The verdicts on loops: which are vectorised, and why others are not. LLVM runs once."""
@@ -513,20 +519,22 @@ class _Native:
 
     @cached_property
     def _verdicts(self) -> Sequence[LoopVerdict]:
-        return judge_loops((*self._remarks, *jit.remarks(self.text, self.level)), self._fn)
+        return judge_loops((*self._remarks, *self.run(jit.remarks)), self._fn)
 
     def passes(self) -> list[Stage]:
         """A stage for each pass that LLVM runs."""
-        return [_pass_stage(ran) for ran in llvm_passes.passes(self.text, self.level)]
+        return [_pass_stage(ran) for ran in llvm_passes.passes(self.text, self._config.opt_level, self._cpu)]
 
     def target(self) -> Target:
         """The target of the text."""
-        host = jit.host()
-        return Target(host.triple, host.cpu, host.features, self.level)
+        with jit.compiled_for(self._cpu):
+            host = jit.host()
+        return Target(host.triple, host.cpu, host.features, self._config.opt_level)
 
     @cached_property
     def text(self) -> str:
         options = llvm_module.Options(
             fast_math=self._config.fast_math, line_tables=True, profile=self._config.kernel_profiler
         )
-        return llvm_module.generate(self._fn, options).text
+        with jit.compiled_for(self._cpu):
+            return llvm_module.generate(self._fn, options).text

@@ -16,7 +16,7 @@ from tinote.ir.nodes import Buffer, Function, MemoryOp, Op, Region
 
 class Version(NamedTuple):
     """A kernel as it was compiled at some time. `source`: its own; `functions`: those of the device functions that it
-    captured; `function`: the front end's result.
+    captured; `function`: the front end's result; `cpu`: another processor than the usual one to compile for.
     """
 
     source: FunctionSource
@@ -24,6 +24,7 @@ class Version(NamedTuple):
     function: Function
     config: Config
     front_end_seconds: float
+    cpu: str = ""
 
     def kept(self) -> Version:
         """The version for saving: its buffers have no memory, its sources no surrounding values."""

@@ -29,6 +29,7 @@ from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
 from tinote.viz.draw.arguments import checked, shown
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.explorer.options import as_code, as_text, version_under
 from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
@@ -477,9 +478,11 @@ def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, st
         different before, because its cell or something that it uses was, can be compared with that.
     gradient : bool, default False
         Open with the gradient.
-    compare_with : Kernel, optional
+    compare_with : Kernel or dict, optional
         Another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them): each stage is
-        shown next to the corresponding one. Lines are matched by what they compute and by equal lines of source.
+        shown next to the corresponding one. Lines are matched by what they compute and by equal lines of source. A
+        dictionary shows the same kernel under other options of `ti.init`, such as `{"fast_math": False}` or
+        `{"default_fp": ti.f64}`, or for another processor: `{"cpu": "x86-64-v3"}`. Fields keep their types.
     state : str, optional
         What the explorer opens with: the text that its button "Copy link" gives, or the whole link to a page. Without
         it, an explorer of the same kernel in the same cell opens as the one before it was left; `state=""` opens a
@@ -503,7 +506,9 @@ def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, st
     """
     specialisation = _specialisation(kernel)
     name = specialisation.source.name
-    if compare_with is not None:
+    if isinstance(compare_with, Mapping):
+        earlier, other = version_under(specialisation, compare_with), as_text(compare_with) or "the same options"
+    elif compare_with is not None:
         earlier = _specialisation(compare_with)
         other = earlier.source.name if earlier.source.name != name else "the other specialisation"
     else:
@@ -519,9 +524,11 @@ def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, st
     key = (cell_id(), name, other, gradient)
     usual = {"left": "previous"} if other else {}
     shown = _LEFT.get(key, usual) if state is None else dict(parse_qsl(state.rpartition("#")[2]))
-    given = _as_code(kernel, specialisation) + (
-        f", compare_with={_as_code(compare_with, earlier)}" if other and earlier else ""
-    )
+    given = _as_code(kernel, specialisation)
+    if isinstance(compare_with, Mapping):
+        given += f", compare_with={as_code(compare_with)}"
+    elif isinstance(earlier, Specialisation):
+        given += f", compare_with={_as_code(compare_with, earlier)}"
     explorer = Explorer(name, views, 1 if gradient else 0, shown, given)
     explorer.observe(lambda change: _LEFT.update({key: change["new"]}), "state")
     return explorer

@@ -1,6 +1,7 @@
 // The IR explorer: a list of stages, two of them side by side, and the source that they come from.
 
-const HINT = "↑ ↓ stages or lines · Enter holds · c compares · d u b definition, use, back · n p differences · / search";
+const HINT =
+  "↑ ↓ stages or lines · Enter holds · c compares · d u b definition, use, back · n p differences · / search";
 const PREVIOUS = "previous"; // on the left: the stage on the right as it was in the previous run, or as another has it
 const ALONE = "none"; // nothing on the left: the source stands beside the stage
 const PANES = ["stages", "source"]; // What can be folded away, besides the stage on the left.
@@ -506,7 +507,8 @@ class Explorer {
   }
 
   #chooseStage(side, value) {
-    if (side === 0) this.left = value === "before" ? null : value === PREVIOUS || value === ALONE ? value : Number(value);
+    if (side === 0)
+      this.left = value === "before" ? null : value === PREVIOUS || value === ALONE ? value : Number(value);
     this.#select(side === 0 ? this.right : Number(value));
   }
 
@@ -530,7 +532,7 @@ class Explorer {
 
   // What words mean
 
-  /** What a word of a line means: of the compiler's own language, of an instruction, or a number that is a pattern of bits. */
+  /** What a word of a line means: a pattern of bits, an operation, a word of the compiler's own language. */
   #meaning({ kind, texts }, word, line) {
     return (
       decoded(word, kind, texts[line]) ||
@@ -741,8 +743,7 @@ class Explorer {
     if (!this.aligned) return;
     const starts = differencesIn(this.marks);
     const pane = this.panes[0].element === document.activeElement ? this.panes[0] : this.panes[1];
-    const here =
-      pane.current >= 0 ? pane.current : pane.rowAt(pane.element.scrollTop + 9) + (direction > 0 ? 2 : 4);
+    const here = pane.current >= 0 ? pane.current : pane.rowAt(pane.element.scrollTop + 9) + (direction > 0 ? 2 : 4);
     const target = direction > 0 ? starts.find((row) => row > here) : starts.findLast((row) => row < here);
     if (target === undefined) return;
     pane.element.scrollTop = pane.topOf(Math.max(0, target - 3));

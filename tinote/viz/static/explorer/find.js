@@ -1,5 +1,5 @@
-// Finding things: the search through all stages, with a filter that leaves only what it finds in those in sight, and where
-// variables are bound and used.
+// Finding things: the search through all stages, with a filter that leaves only what it finds in those in sight, and
+// where variables are bound and used.
 
 /** The lines of `texts` that contain `wanted`, in lower case. */
 const linesWith = (texts, wanted) =>
@@ -68,7 +68,11 @@ class Search {
   #show() {
     const all = this.found?.length;
     const place = this.at >= 0 ? `${this.at + 1} of ` : "";
-    this.count.textContent = all ? `${place}${all}, in ${counted(this.ofStage.size, "stage")}` : all === 0 ? "none" : "";
+    this.count.textContent = all
+      ? `${place}${all}, in ${counted(this.ofStage.size, "stage")}`
+      : all === 0
+        ? "none"
+        : "";
   }
 
   #typed() {

@@ -10,9 +10,7 @@ const MARKS = ["", "~", "−", "+", "↕", "⋯"];
 const MARK_WORDS = ["", "changed", "gone", "new", "moved", ""];
 const MARK_CLASSES = ["", "is-changed", "is-gone", "is-new", "is-moved", "is-folded"];
 
-const WORDS = Object.fromEntries(
-  Object.entries(TEXT_KINDS).map(([kind, { words }]) => [kind, new RegExp(words, "g")]),
-);
+const WORDS = Object.fromEntries(Object.entries(TEXT_KINDS).map(([kind, { words }]) => [kind, new RegExp(words, "g")]));
 
 const escapeHtml = (text) =>
   text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -36,7 +34,8 @@ function coloured(text, kind, changed = []) {
     for (const [begin, end] of changed) {
       if (end <= from || begin >= to) continue;
       const [left, right] = [Math.max(begin, from), Math.min(end, to)];
-      piece += `${escapeHtml(text.slice(from, left))}<b class="is-different">${escapeHtml(text.slice(left, right))}</b>`;
+      const [same, other] = [text.slice(from, left), text.slice(left, right)].map(escapeHtml);
+      piece += `${same}<b class="is-different">${other}</b>`;
       from = right;
     }
     return piece + escapeHtml(text.slice(from, to));
@@ -121,8 +120,8 @@ class Lines {
 
   /**
    * Show other lines. `rows` are [line or -1, mark, more]: of a FOLDED row its words or how many lines it stands for,
-   * of a CHANGED one the text on the other side; `counts`: how many lines of text each takes, if they are wrapped; `tags`
-   * gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it is one.
+   * of a CHANGED one the text on the other side; `counts`: how many lines of text each takes, if they are wrapped;
+   * `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it is one.
    */
   show({ texts, kind, rows, tags, hues, adjoint = null, first = 0, counts = null }) {
     Object.assign(this, { texts, kind, rows, tags, hues, adjoint });
@@ -335,7 +334,9 @@ class Lines {
     this.pointed = here;
     const line = this.lineAt(row);
     const code = this.nodes.get(row)?.querySelector(".code");
-    const word = line >= 0 && [...this.texts[line].matchAll(/[$-]?[\w.]+/g)].find((match) => match.index + match[0].length > column);
+    const word =
+      line >= 0 &&
+      [...this.texts[line].matchAll(/[$-]?[\w.]+/g)].find((match) => match.index + match[0].length > column);
     if (code) code.title = word && word.index <= column ? this.host.term(word[0], line) : "";
     if (line >= 0) this.host.pointed(line, column);
     else this.host.left();

@@ -215,11 +215,7 @@ class StageList {
       },
       make("span", { class: `kind is-${mark}`, style: `--hue: ${hue}`, "aria-hidden": "true" }),
       make("span", { class: "name" }, name),
-      make(
-        "span",
-        { class: hits ? "hits" : `delta${change < 0 ? " is-fewer" : ""}` },
-        hits ? String(hits) : delta,
-      ),
+      make("span", { class: hits ? "hits" : `delta${change < 0 ? " is-fewer" : ""}` }, hits ? String(hits) : delta),
       make("span", { class: "operations" }, operations === null ? "" : String(operations)),
       make("span", { class: "seconds" }, duration(seconds)),
       make("span", { class: "bar", "aria-hidden": "true" }),

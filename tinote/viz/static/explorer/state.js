@@ -47,4 +47,3 @@ function selectedIn({ in: where, line, columns, text }, source, panes, focusOf) 
   const at = side >= 0 ? foundAgain(panes[side].texts, Number(line) - 1, text) : -1;
   return at >= 0 ? focusOf(side, at) : null;
 }
-
