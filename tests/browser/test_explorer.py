@@ -455,7 +455,15 @@ def test_a_link_opens_a_page_as_it_was_shown(standalone, chromium):
     page.keyboard.press("ArrowUp")
     page.get_by_role("tab", name="Data flow").click()
     page.locator(".right .row", has_text="= mul").locator(".mark").click()
-    wanted = {"view": "kernel", "stage": "front end", "left": "none", "in": "right", "line": "5", "tab": "flow", "top": ""}
+    wanted = {
+        "view": "kernel",
+        "stage": "front end",
+        "left": "none",
+        "in": "right",
+        "line": "5",
+        "tab": "flow",
+        "top": "",
+    }
     poll(lambda: shown(page) | {"top": ""}, wanted)
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
     page.get_by_role("button", name="Copy link").click()

@@ -166,11 +166,15 @@ def test_instructions_and_constants_explain_themselves(standalone, kernel):
     page = standalone(explore(kernel, state="left=none&stage=assembly"))
     page.locator(".right .lines").evaluate("(lines) => { lines.scrollTop = 0 }")
     poll(lambda: rows(page, ".right"), lambda lines: any(re.search(r"0x3f\w{6} +# [01]\.", text) for text, _ in lines))
-    multiply = page.locator(".right .row .code").filter(has_text=re.compile(r"^\s+v?mul[sp]s|fmadd")).first
-    multiply.scroll_into_view_if_needed()
+    expect(page.get_by_role("searchbox", name="Search in all stages")).to_be_visible()
+    page.get_by_role("searchbox", name="Search in all stages").fill("mulss")
+    page.get_by_role("searchbox", name="Search in all stages").press("Enter")
+    multiply = page.locator(".right .row.is-current .code")
     multiply.locator(".word-key").hover()
-    expect(multiply).to_have_attribute("title", re.compile(r"^a · b.*f32"))
-    expect(page.locator("footer .words")).to_have_text(re.compile("a · b"))
+    expect(multiply).to_have_attribute("title", re.compile(r"^a · b.*, of one f32$"))
+    expect(page.locator("footer .words")).to_have_text(re.compile("mulss: a · b"))
+    page.get_by_role("searchbox", name="Search in all stages").press("Escape")
+    page.locator(".right .lines").evaluate("(lines) => { lines.scrollTop = 0 }")
     labels = [text for text, _ in rows(page, ".right") if re.match(r"\.L|\s+\.", text)]
     assert labels
     page.get_by_role("button", name="No labels").click()
@@ -180,8 +184,8 @@ def test_instructions_and_constants_explain_themselves(standalone, kernel):
     copied = poll(lambda: page.evaluate("() => window.copied"), bool)
     assert copied.count("\n") > 40 and "ret" in copied and ".L" in copied
     page.locator(".stage", has_text="LLVM IR").click()
-    number = page.locator(".right .word-number", has_text="0x").first
-    number.hover()
-    expect(page.locator(".right .code", has=number).first).to_have_attribute("title", re.compile(r"^[\d.]+ as f32$"))
+    number = page.locator(".right .code", has=page.locator(".word-number", has_text="0x")).first
+    number.locator(".word-number", has_text="0x").hover()
+    expect(number).to_have_attribute("title", re.compile(r"^[\d.]+ as f32$"))
     expect(page.get_by_role("button", name="No labels")).to_be_hidden()
     assert page.problems == []

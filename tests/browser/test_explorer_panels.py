@@ -52,7 +52,7 @@ def test_tasks_lead_to_their_loops(standalone, kernel):
     table_rows.nth(2).get_by_role("button").click()
     page.mouse.move(0, 0)
     poll(lambda: [text.strip() for text in lit(page, ".source")], ["for i in x:"])
-    poll(lambda: lit(page, ".right"), lambda lines: any("for parallel" in text for text in lines))
+    poll(lambda: lit(page, ".right"), lambda lines: any("parallel" in text for text in lines))
     # A second press on the tab closes the panel.
     page.get_by_role("tab", name="Tasks").click()
     expect(page.get_by_role("tabpanel")).to_have_count(0)
@@ -222,9 +222,9 @@ def test_words_lead_to_the_glossary(standalone, kernel):
     expect(entry.locator("dd")).to_have_text(meaning)
     panel = still_box(page.get_by_role("tabpanel", name="Glossary"))
     poll(lambda: entry.bounding_box()["y"], lambda top: panel["y"] <= top < panel["y"] + panel["height"])
-    task = page.locator(".right .word-key", has_text="task").first
-    task.hover()
-    expect(page.locator(".right .code", has=task)).to_have_attribute("title", re.compile("^a part of the kernel"))
+    task = page.locator(".right .code", has=page.locator(".word-key", has_text="task")).first
+    task.locator(".word-key").first.hover()
+    expect(task).to_have_attribute("title", re.compile("^a part of the kernel"))
     poll(lambda: unreadable(page), [])
     assert page.problems == []
 

@@ -169,7 +169,7 @@ def _tidy(line: str) -> str:
 
 
 def _decoded(line: str) -> str:
-    """The number that a constant in hexadecimal digits stands for, as a comment: LLVM writes integers in decimal ones."""
+    """The number with a point that a constant is, as a comment: LLVM writes only these in hexadecimal digits."""
     found = _FLOAT.match(line)
     if not found:
         return ""

@@ -12,6 +12,7 @@ from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.traced import stored
 from tinote.runtime.seam import active_listener
+from tinote.source import caller
 
 
 class ElementPlace:
@@ -102,7 +103,7 @@ class ComponentField:
         """Copy an array of the field's shape in. Raises `FieldError` when the shapes differ."""
         source = np.asarray(stored(array))
         if source.shape != self.shape:
-            raise FieldError(f"'{self.name}' needs an array of shape {self.shape}, not {source.shape}")
+            raise FieldError(f"'{self.name}' needs an array of shape {self.shape}, not {source.shape}", caller())
         self._whole._require_alive()
         self._fill(self._whole._source(source), array)
 

@@ -13,6 +13,7 @@ from tinote.errors import FieldError
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.session.renamed import keywords_known
 from tinote.lang.session.state import scalar_type
 from tinote.source import caller
 
@@ -74,6 +75,7 @@ def field(dtype: type[Matrix] | MatrixType, shape: Any = None, **options: Unpack
 def field(dtype: StructType, shape: Any = None, **options: Unpack[FieldOptions]) -> StructField: ...
 @overload
 def field(dtype: Any = None, shape: Any = None, *, dt: Any = None, **options: Unpack[FieldOptions]) -> ScalarField: ...
+@keywords_known
 def field(
     dtype: Any = None,
     shape: Any = None,
@@ -140,6 +142,7 @@ def field(
     return _make(ScalarField, dtype, shape, (), name, needs_grad, needs_dual, offset, order, Layout.AOS)
 
 
+@keywords_known
 def vector_field(
     n: int,
     dtype: Any = None,
@@ -194,6 +197,7 @@ def vector_field(
     )
 
 
+@keywords_known
 def matrix_field(
     n: int,
     m: int,

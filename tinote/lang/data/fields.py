@@ -471,6 +471,7 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         if len(index) != len(shape):
             raise KernelIndexError(
                 f"'{self.name}' has {len(shape)} index dimensions, but got {len(index)}",
+                caller(),
                 hint=f"write {self.name}[{', '.join(LETTERS[: len(shape)]) or 'None'}]",
             )
         if self.buffer.offset:
@@ -485,12 +486,13 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 what = f"an index of '{self.name}' must be an integer, not {type(i).__name__}"
-                raise KernelIndexError(what, hint="slice the array, `x.to_numpy()[…]`" if isinstance(i, slice) else "")
+                raise KernelIndexError(
+                    what, caller(), hint="slice the array, `x.to_numpy()[…]`" if isinstance(i, slice) else ""
+                )
             if not first <= i < first + extent:
                 valid = f": valid are {first} to {first + extent - 1}" if first else ""
-                raise KernelIndexError(
-                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
-                )
+                what = f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
+                raise KernelIndexError(what, caller())
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
@@ -509,13 +511,15 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
                 value = stored(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
-            raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
+            raise FieldError(f"cannot store {value!r} in '{self.name}': {error}", caller()) from None
         if source.dtype.kind not in "biuf":
-            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}")
+            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}", caller())
         try:
             return as_stored(source, self.dtype)
         except ValueError as error:
-            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
+            raise FieldError(
+                f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}", caller()
+            ) from None
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
@@ -630,7 +634,7 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         elif len(self.element) == 1 and source.shape == (*shape, 1):
             source = source[..., 0]
         if source.shape != shape:
-            raise FieldError(f"'{self.name}' needs an array of shape {shape}, not {source.shape}")
+            raise FieldError(f"'{self.name}' needs an array of shape {shape}, not {source.shape}", caller())
         self._wrote(..., array)
         if self.memory.is_resident and self._is_alone():
             self.memory.to_host(overwritten=True)
@@ -751,6 +755,7 @@ class ScalarField(Field):
             elif not is_number(number):
                 raise FieldError(
                     f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is not a number",
+                    caller(),
                     hint=in_place_of(value),
                 )
         if self.noted is not None or present_recorder() is not None or session.watchers:
@@ -758,7 +763,9 @@ class ScalarField(Field):
         try:
             self._assign(position, number, value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
+            raise FieldError(
+                f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}", caller()
+            ) from None
 
 
 class MatrixField(Field):
@@ -846,7 +853,8 @@ class MatrixField(Field):
         source = self._source(value)
         if source.ndim and source.shape != self.element:
             raise FieldError(
-                f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
+                f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}",
+                caller(),
             )
         self._wrote(position, value)
         self._assign(position, source, value)

@@ -32,6 +32,7 @@ from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given, warm_copy
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.session.owners import coming_into_being
+from tinote.lang.session.renamed import keywords_known
 from tinote.lang.session.state import is_viewed, recorder, scalar_type, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import POOLED_FROM
@@ -275,6 +276,7 @@ def _make(
 def ndarray(dtype: type[Matrix], shape: Any = None, **options: Unpack[ArrayOptions]) -> MatrixNdarray: ...
 @overload
 def ndarray(dtype: Any, shape: Any = None, **options: Unpack[ArrayOptions]) -> ScalarNdarray: ...
+@keywords_known
 def ndarray(
     dtype: Any, shape: Any = None, *, needs_grad: bool | None = None, needs_dual: bool | None = None, name: str = ""
 ) -> Any:

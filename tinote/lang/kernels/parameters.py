@@ -7,7 +7,7 @@ from typing import Any
 
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import meant, space_of
-from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, wrong_call
+from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, closest, wrong_call
 from tinote.lang.data.types import template
 from tinote.source import Span
 
@@ -101,7 +101,9 @@ class Parameters:
             )
         for name, value in kwargs.items():
             if name not in names:
-                raise wrong_call(f"kernel '{source.name}' has no parameter '{name}'", source.span)
+                close = closest(name, [known for known in names if known not in kwargs])
+                hint = f"did you mean '{close}'?" if close else ""
+                raise wrong_call(f"kernel '{source.name}' has no parameter '{name}'", source.span, hint=hint)
             if name in given:
                 raise wrong_call(f"kernel '{source.name}' got two values for '{name}'", source.span)
             if name in by_position:

@@ -1,4 +1,5 @@
-"""Other names of parameters and functions: a second spelling that stays, and an old one that warns for a version.
+"""Other names of parameters and functions: a second spelling that stays, an old one that warns for a version, and one
+that is not known, with the one that was probably meant.
 
 The refusals of `missing.py` say what to use in place of a name that is not there; here the name still works.
 """
@@ -10,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from tinote.errors import KernelArgumentError
+from tinote.errors import KernelArgumentError, closest
 from tinote.source import caller
 
 P = ParamSpec("P")
@@ -38,6 +39,24 @@ def also_called(*, deprecated: bool = False, **names: str) -> Callable[[Callable
         return renamed
 
     return renaming
+
+
+def keywords_known(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that answers a keyword that it does not have by the one that was probably meant. Raises
+    `KernelArgumentError` at the caller's line.
+    """
+    known = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                close = closest(name, known)
+                hint = f"did you mean `{close}`?" if close else f"it has {', '.join(known)}"
+                raise KernelArgumentError(f"{function.__name__}() has no argument `{name}`", caller(), hint)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def warn_of_old_name(old: str, new: str, *, stacklevel: int) -> None:

@@ -745,7 +745,7 @@ def init(
         raise FieldError(f'bounds_check must be True, False or "ignore", not {bounds_check!r}', caller())
     for name in others:
         if name not in _Unused.__annotations__:
-            close = suggestion(name, [*(init.__kwdefaults__ or ()), *_Unused.__annotations__])
+            close = suggestion(name, ["arch", *(init.__kwdefaults__ or ()), *_Unused.__annotations__])
             raise FieldError(f"ti.init has no option '{name}'{close}", caller())
     choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
     for choice in choices:

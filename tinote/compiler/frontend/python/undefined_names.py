@@ -31,7 +31,7 @@ def hint_for(name: str, namespace: Mapping[str, Any], others: Iterable[str] = ()
     if name in sys.modules or name in sys.stdlib_module_names:
         return f"`import {name}` is missing"
     known = {*others, *namespace, *dir(builtins)}
-    close = closest(name, sorted(k for k in known if not k.startswith("_")), 0.7)
+    close = closest(name, sorted(k for k in known if not k.startswith("_")), 0.7 if len(name) > 2 else 0.6)
     if close:
         return f"did you mean `{close}`?"
     return "names come from the kernel, the functions around it, and the module or notebook"
