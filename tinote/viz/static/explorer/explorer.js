@@ -66,7 +66,6 @@ class Explorer {
     this.switch = new Switch("What is shown", (view) => this.#showView(view));
     this.search = new Search({
       docs: () => this.docs,
-      say: (text) => this.#say(text),
       quiet: () => this.#light(),
       filtered: () => this.#showStages(),
       ask: (text) => say(this.model, { kind: "find", view: this.view, text }),

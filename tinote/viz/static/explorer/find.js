@@ -8,8 +8,8 @@ const linesWith = (texts, wanted) =>
 /**
  * The search field. `host.docs()` are the two stages in sight, `host.panes` their lines, `host.here()` the stage on the
  * right and its current line; `host.ask(text)` asks which lines of all stages have a text; `host.go(stage, line)` shows
- * one; `host.say(text)` tells how much was found, `host.quiet()` that no search is active; `host.filtered()` that other
- * lines are to be shown, `host.counted()` that other stages have hits.
+ * one; `host.quiet()` tells that no search is active, `host.filtered()` that other lines are to be shown,
+ * `host.counted()` that other stages have hits.
  */
 class Search {
   constructor(host) {
@@ -37,7 +37,6 @@ class Search {
     const docs = this.host.docs();
     this.hits = wanted && docs?.[0] && docs[1] ? docs.map((stage) => new Set(linesWith(stage.texts, wanted))) : null;
     this.filter.hidden = !wanted;
-    if (this.hits) this.host.say(`“${wanted}”: ${this.hits[0].size} left, ${this.hits[1].size} right`);
     if (wanted === this.wanted && edition === this.edition) return;
     this.#forget(wanted, edition);
     this.#show();
@@ -53,6 +52,8 @@ class Search {
     this.ofStage = new Map(Object.entries(stages).map(([stage, lines]) => [Number(stage), lines.length]));
     this.#show();
     this.host.counted();
+    if (this.eager && this.found.length) this.#step(this.eager);
+    this.eager = 0;
   }
 
   /** `rows` of [left, right, mark] without those that match on neither side, if that is wanted. */
@@ -62,7 +63,7 @@ class Search {
   }
 
   #forget(wanted = "", edition) {
-    Object.assign(this, { wanted, edition, found: null, ofStage: new Map(), at: -1 });
+    Object.assign(this, { wanted, edition, found: null, ofStage: new Map(), at: -1, eager: 0 });
   }
 
   #show() {
@@ -105,7 +106,9 @@ class Search {
       this.host.quiet();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      if (this.found?.length) this.#step(event.shiftKey ? -1 : 1);
+      const direction = event.shiftKey ? -1 : 1;
+      if (this.found?.length) this.#step(direction);
+      else this.eager = direction; // The answer is on its way.
     }
   }
 }

@@ -43,7 +43,8 @@ function decoded(word, kind, text) {
   if (!bits || !TEXT_KINDS[kind]?.native) return "";
   const view = new DataView(new ArrayBuffer(8));
   view.setBigInt64(0, BigInt.asIntN(64, bits[0] === "-" ? -BigInt(bits.slice(1)) : BigInt(bits)));
-  const single = kind === "llvm" ? /float [^,]*$/.test(text.slice(0, text.indexOf(word))) : !/\.quad|movabs/.test(text);
+  const type = /.*\b(float|double)\b/.exec(text.slice(0, text.indexOf(word)))?.[1];
+  const single = kind === "llvm" ? type === "float" : !/\.quad|movabs/.test(text);
   const value = kind !== "llvm" && single ? view.getFloat32(4) : view.getFloat64(0);
   if (!Number.isFinite(value) || (value && (Math.abs(value) < 1e-30 || Math.abs(value) > 1e30))) return "";
   return single ? `${shortest(Math.fround(value))} as f32` : `${value} as f64`;

@@ -121,7 +121,8 @@ class Lines {
   /**
    * Show other lines. `rows` are [line or -1, mark, more]: of a FOLDED row its words or how many lines it stands for,
    * of a CHANGED one the text on the other side; `counts`: how many lines of text each takes, if they are wrapped;
-   * `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it is one.
+   * `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it
+   * is one.
    */
   show({ texts, kind, rows, tags, hues, adjoint = null, first = 0, counts = null }) {
     Object.assign(this, { texts, kind, rows, tags, hues, adjoint });
