@@ -115,10 +115,6 @@ class Specialisation:
 
     # ---- what the kernel is
 
-    def under(self, config: Config) -> Specialisation:
-        """The same kernel for the same arguments under other options, for a comparison."""
-        return Specialisation(self.source, self.arguments, config, self._memory_of)
-
     @property
     def lowered(self) -> Lowered:
         """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be found out:

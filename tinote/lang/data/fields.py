@@ -55,6 +55,11 @@ _PLACED = ("_array", "buffer", "memory", "shape")
 _Extents = tuple[int, ...]
 
 
+def _misfit(field: Field, value: Any, why: str, hint: str = "") -> FieldError:
+    """The error for a value that does not go into a field, at the caller's line."""
+    return FieldError(f"cannot store {value!r} in '{field.name}'{why}", caller(), hint)
+
+
 class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
     """What all fields share; `isinstance(x, ti.Field)` tells a field from other objects.
 
@@ -486,9 +491,8 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 what = f"an index of '{self.name}' must be an integer, not {type(i).__name__}"
-                raise KernelIndexError(
-                    what, caller(), hint="slice the array, `x.to_numpy()[…]`" if isinstance(i, slice) else ""
-                )
+                hint = "slice the array, `x.to_numpy()[…]`" if isinstance(i, slice) else ""
+                raise KernelIndexError(what, caller(), hint)
             if not first <= i < first + extent:
                 valid = f": valid are {first} to {first + extent - 1}" if first else ""
                 what = f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
@@ -511,15 +515,13 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
                 value = stored(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
-            raise FieldError(f"cannot store {value!r} in '{self.name}': {error}", caller()) from None
+            raise _misfit(self, value, f": {error}") from None
         if source.dtype.kind not in "biuf":
-            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}", caller())
+            raise _misfit(self, value, f", a field of {self.dtype}")
         try:
             return as_stored(source, self.dtype)
         except ValueError as error:
-            raise FieldError(
-                f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}", caller()
-            ) from None
+            raise _misfit(self, value, f", a field of {self.dtype}: {error}") from None
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
@@ -753,19 +755,13 @@ class ScalarField(Field):
             if isinstance(number, _NUMBERS):
                 number = self._source(number)
             elif not is_number(number):
-                raise FieldError(
-                    f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is not a number",
-                    caller(),
-                    hint=in_place_of(value),
-                )
+                raise _misfit(self, value, f", a field of {self.dtype}: it is not a number", in_place_of(value))
         if self.noted is not None or present_recorder() is not None or session.watchers:
             self._wrote(position, value)
         try:
             self._assign(position, number, value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise FieldError(
-                f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}", caller()
-            ) from None
+            raise _misfit(self, value, f", a field of {self.dtype}: {error}") from None
 
 
 class MatrixField(Field):
@@ -852,10 +848,7 @@ class MatrixField(Field):
         position = self._position(key)
         source = self._source(value)
         if source.ndim and source.shape != self.element:
-            raise FieldError(
-                f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}",
-                caller(),
-            )
+            raise _misfit(self, value, f": its elements have shape {self.element}, not {source.shape}")
         self._wrote(position, value)
         self._assign(position, source, value)
 

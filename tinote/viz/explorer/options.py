@@ -9,6 +9,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.versions import Version, version_of
 from tinote.errors import closest
 from tinote.ir.types import Scalar
+from tinote.lang.session.state import memory_of
 from tinote.runtime import jit
 from tinote.viz.draw.arguments import shown
 from tinote.viz.draw.arrays import ViewError
@@ -46,8 +47,9 @@ def version_under(specialisation: Specialisation, options: Mapping[str, Any]) ->
     cpu = str(changed.pop("cpu", ""))
     if cpu:
         jit.host_like(cpu, "cpu=")
-    version = version_of(specialisation.under(specialisation.config._replace(**changed)))
-    return version._replace(cpu=cpu)
+    config = specialisation.config._replace(**changed)
+    other = Specialisation(specialisation.source, specialisation.arguments, config, memory_of)
+    return version_of(other)._replace(cpu=cpu)
 
 
 def as_text(options: Mapping[str, Any]) -> str:
