@@ -45,7 +45,8 @@ def test_it_opens_on_the_source_beside_the_final_stage(standalone, kernel):
     assert source["x"] + source["width"] <= right["x"] + 1 and source["height"] > 400
     expect(page.locator(".pane.left")).to_be_hidden()
     last = page.locator(".stage", has=page.locator(".kind.is-square")).locator(".name")
-    final = [name for name in last.all_text_contents() if not name.startswith("LLVM")][-1]
+    names = poll(lambda: last.all_text_contents(), bool)
+    final = [name for name in names if not name.startswith("LLVM")][-1]
     expect(selected_stage(page)).to_have_text(final)
     expect(page.get_by_role("button", name="Only differences")).to_be_hidden()
     page.get_by_role("button", name="Compare").click()
@@ -103,7 +104,7 @@ def test_the_margin_stays_and_lines_wrap(standalone, kernel):
     lines.evaluate("(lines) => { lines.scrollLeft = 60 }")
     poll(lambda: still_box(page.locator(".right .row .code").first)["x"], pytest.approx(code - 60, abs=1))
     assert still_box(tag)["x"] == pytest.approx(place, abs=1)
-    before = rows(page, ".right")
+    before = poll(lambda: [text for text, _ in rows(page, ".right")][:5], lambda texts: len(texts) == 5)
     page.get_by_role("button", name="Wrap").click()
     poll(lambda: lines.evaluate("(lines) => lines.scrollWidth <= lines.clientWidth"), True)
     # Every row has as much room as its text takes, and no more; the next one begins below it.
@@ -111,7 +112,7 @@ def test_the_margin_stays_and_lines_wrap(standalone, kernel):
         .map((row) => [row.querySelector('.code')?.getBoundingClientRect().height ?? 19, row.offsetHeight])"""
     found = poll(lambda: lines.evaluate(apart), lambda heights: any(row > 19 for _, row in heights))
     assert all(text == pytest.approx(row, abs=1) for text, row in found), found
-    poll(lambda: [text for text, _ in rows(page, ".right")][:5], [text for text, _ in before][:5])
+    poll(lambda: [text for text, _ in rows(page, ".right")][:5], before)
     # The second line of a wrapped row belongs to it.
     long = (
         page.locator(".right .row")
@@ -167,18 +168,21 @@ def test_instructions_and_constants_explain_themselves(standalone, kernel):
     page.locator(".right .lines").evaluate("(lines) => { lines.scrollTop = 0 }")
     poll(lambda: rows(page, ".right"), lambda lines: any(re.search(r"0x3f\w{6} +# [01]\.", text) for text, _ in lines))
     expect(page.get_by_role("searchbox", name="Search in all stages")).to_be_visible()
-    page.get_by_role("searchbox", name="Search in all stages").fill("mulss")
+    page.get_by_role("searchbox", name="Search in all stages").fill("mul")
     page.get_by_role("searchbox", name="Search in all stages").press("Enter")
     multiply = page.locator(".right .row.is-current .code")
     multiply.locator(".word-key").hover()
-    expect(multiply).to_have_attribute("title", re.compile(r"^a · b.*, of one f32$"))
-    expect(page.locator("footer .words")).to_have_text(re.compile("mulss: a · b"))
+    expect(multiply).to_have_attribute("title", re.compile("^a · b"))
+    expect(page.locator("footer .words")).to_have_text(re.compile(r"mul\w*: a · b"))
     page.get_by_role("searchbox", name="Search in all stages").press("Escape")
     page.locator(".right .lines").evaluate("(lines) => { lines.scrollTop = 0 }")
-    labels = [text for text, _ in rows(page, ".right") if re.match(r"\.L|\s+\.", text)]
-    assert labels
+
+    def labels() -> list[str]:
+        return [text for text, _ in rows(page, ".right") if re.match(r"\.L|\s+\.", text)]
+
+    poll(labels, bool)
     page.get_by_role("button", name="No labels").click()
-    poll(lambda: [text for text, _ in rows(page, ".right") if re.match(r"\.L|\s+\.", text)], [])
+    poll(labels, [])
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
     page.get_by_role("region", name="Stage on the right").get_by_role("button", name="Copy").click()
     copied = poll(lambda: page.evaluate("() => window.copied"), bool)

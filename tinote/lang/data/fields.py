@@ -474,11 +474,9 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         index = key if type(key) is tuple else () if key is None else tuple(key) if _has_several(key) else (key,)
         shape = self.shape
         if len(index) != len(shape):
-            raise KernelIndexError(
-                f"'{self.name}' has {len(shape)} index dimensions, but got {len(index)}",
-                caller(),
-                hint=f"write {self.name}[{', '.join(LETTERS[: len(shape)]) or 'None'}]",
-            )
+            what = f"'{self.name}' has {len(shape)} index dimensions, but got {len(index)}"
+            hint = f"write {self.name}[{', '.join(LETTERS[: len(shape)]) or 'None'}]"
+            raise KernelIndexError(what, caller(), hint)
         if self.buffer.offset:
             return self._position_behind(index, self.buffer.offset)
         for i, extent in zip(index, shape):  # noqa: B905  # asked at each access; as long as each other
