@@ -86,4 +86,4 @@ def test_half_of_the_workers_begin_with_browsers_and_the_others_with_the_longest
     first: dict[str, str] = {}
     for _, worker, place in sorted(file.name.split() for file in ran.iterdir()):
         first.setdefault(worker, place)
-    assert first == {"gw0": "tests_browser", "gw1": "tests_browser", "gw2": "tests"}
+    assert sorted(first.values()) == ["tests", "tests_browser", "tests_browser"]

@@ -21,7 +21,7 @@ class Inside(Memory):
 def test_all_bytes_and_no_others(nbytes: int, threads: int) -> None:
     block = Memory(nbytes + 200)
     block.view()[:] = b"\x01" * (nbytes + 200)
-    clear_memories([Inside(block, 100, nbytes), Memory(8)], threads)
+    clear_memories([Inside(block, 100, nbytes), Memory(8)], lambda: threads)
     assert bytes(block.view()) == b"\x01" * 100 + bytes(nbytes) + b"\x01" * 100
 
 
