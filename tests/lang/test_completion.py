@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manual.reference import MODULES, RETURNED, members, public
 
 import tinote as ti
-from tinote.lang.completion import documented_names
+from tinote.lang.completion import Documented, documented_names
 
 
 def objects() -> dict[str, Any]:
@@ -19,7 +20,7 @@ def objects() -> dict[str, Any]:
         for i in x:
             loss[None] += x[i]
 
-    with ti.ad.Tape(loss) as tape:
+    with ti.ad.Tape(loss, validation="collect") as tape:
         total()
     return {
         "field": x,
@@ -28,16 +29,67 @@ def objects() -> dict[str, Any]:
         "kernel": total,
         "tape": tape,
         "forward": ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 0.0, 0.0]),
+        "place": x.snode,
+        "level": ti.root.dense(ti.i, 4),
+        "root": ti.root,
+        "builder": ti.FieldsBuilder(),
+        "struct type": ti.types.struct(mass=ti.f32),
+        "vector": ti.Vector([1.0, 2.0]),
+        "captured": ti.capture(total),
+        "graph": ti.graph.GraphBuilder(),
+        "sparse": ti.linalg.SparseMatrix(2, 2),
+        "annotation": ti.types.ndarray(dtype=ti.f32, ndim=1),
+        "particles": ti.viz.Particles(ti.Vector.field(2, ti.f32, shape=3), lambda: None),
+        "image": ti.viz.Image(ti.field(ti.f32, shape=(4, 4)), lambda: None),
+        "scene": ti.viz.Scene(lambda: None),
+        "rules": ti.viz.violations(tape),
+        "explorer": ti.viz.explore(total),
+        "gui": ti.GUI(show_gui=False),
+        "camera": ti.ui.Camera(),
     }
 
 
-@pytest.mark.parametrize("name", ["field", "vectors", "array", "kernel", "tape", "forward"])
-def test_what_is_shown_is_there(name: str) -> None:
-    one = objects()[name]
-    shown = [name for name in dir(one) if not name.startswith("_")]
-    assert shown == sorted(documented_names(type(one))) and shown
-    for each in shown:
-        getattr(one, each)
+def test_what_is_shown_is_there() -> None:
+    for what, one in objects().items():
+        shown = [name for name in dir(one) if not name.startswith("_")]
+        assert shown == sorted(documented_names(type(one))) and shown, what
+        for each in shown:
+            getattr(one, each)
+
+
+CLASSES = [
+    pytest.param(one, id=name)
+    for name, one in [
+        *((n, one) for module in MODULES.values() for n, one in public(module).items()),
+        *RETURNED.items(),
+    ]
+    if isinstance(one, type)
+]
+
+
+@pytest.mark.parametrize("one", CLASSES)
+def test_a_class_with_names_for_the_package_shows_documented_ones(one: type) -> None:
+    documented = set(documented_names(one))
+    assert set(members(one)) <= documented
+    ours = {name for base in one.__mro__ if base.__module__.startswith("tinote") for name in vars(base)}
+    internal = {name for name in ours - documented if not name.startswith("_")}
+    assert not internal or issubclass(one, Documented), f"completion shows {sorted(internal)}"
+
+
+def test_structs_show_their_members() -> None:
+    @ti.dataclass
+    class Ball:
+        mass: ti.f32
+        velocity: ti.math.vec2
+
+        @ti.func
+        def momentum(self):
+            return self.mass * self.velocity
+
+    shown = {name for name in dir(Ball(mass=2.0)) if not name.startswith("_")}
+    assert shown == {"field", "items", "keys", "mass", "momentum", "to_dict", "velocity"}
+    balls = {name for name in dir(Ball.field(shape=3)) if not name.startswith("_")}
+    assert {"mass", "velocity", "to_numpy"} <= balls and "entries" not in balls
 
 
 def test_bases_count() -> None:

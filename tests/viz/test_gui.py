@@ -129,6 +129,17 @@ def test_text_is_drawn(gui):
     assert (shown(gui) > 200).all(axis=2).sum() > 10
 
 
+def test_text_has_the_letters_of_units_and_names():
+    def drawn(text):
+        gui = GUI("test", res=(40, 30), show_gui=False)
+        gui.text(text, (0.1, 0.9), font_size=16, color=0xFFFFFF)
+        return shown(gui).tobytes()
+
+    missing = drawn("\ufffe")
+    letters = [drawn(letter) for letter in "µéüß×²°αΔ"]
+    assert missing not in letters and len(set(letters)) == len(letters)
+
+
 def test_an_image_comes_back_as_it_was_set(gui):
     image = np.random.default_rng(0).integers(0, 256, (40, 20, 3)).astype(np.uint8)
     gui.set_image(image)

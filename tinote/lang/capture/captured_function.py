@@ -31,6 +31,7 @@ from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trac
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
+from tinote.lang.completion import Documented
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import may_replay, recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
@@ -109,7 +110,7 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     return CapturedFunction(function, tuple(parameters))
 
 
-class CapturedFunction:
+class CapturedFunction(Documented):
     """A step that runs again without Python, which `ti.capture` returns; it is called as the function is.
 
     Methods

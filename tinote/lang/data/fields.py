@@ -726,6 +726,10 @@ def _arrive(made: Field, declared: dict[str, Any]) -> None:
 class ScalarField(Field):
     """A field of numbers, as `ti.field(ti.f32, shape)` makes it.
 
+    Methods
+    -------
+    get_field_members
+
     Examples
     --------
     >>> x = ti.field(ti.f32, shape=(2, 3))
@@ -767,6 +771,7 @@ class MatrixField(Field):
 
     Methods
     -------
+    get_field_members
     get_scalar_field
 
     Attributes

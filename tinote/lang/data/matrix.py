@@ -17,6 +17,7 @@ from tinote.compiler.protocol import swizzle
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
+from tinote.lang.completion import Documented
 from tinote.lang.data.components import ElementPlace
 from tinote.lang.data.formatted import FormattedNumbers
 from tinote.lang.data.no_arithmetic import NoArithmetic
@@ -173,7 +174,7 @@ def _is_compared(other: object) -> bool:
     )
 
 
-class Matrix(FormattedNumbers):
+class Matrix(Documented, FormattedNumbers):
     """A matrix of numbers; with one dimension, a vector.
 
     Arithmetic is elementwise and broadcasts numbers; `@` is the matrix product.

@@ -28,6 +28,7 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.errors import FieldError, TinoteError, wrong_call
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given, warm_copy
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
@@ -543,7 +544,7 @@ class ElementHint:
         return f"ti.types.{'vector' if len(self.shape) == 1 else 'matrix'}({', '.join(said)})"
 
 
-class NdarrayType:
+class NdarrayType(Documented):
     """The annotation of a parameter that is an array; what is left out is free.
 
     Attributes
@@ -621,7 +622,7 @@ class NdarrayType:
             raise FieldError(f"element_shape={element_shape} contradicts dtype={dtype!r}", caller())
         if dtype is not None and t is None:
             scalar_type(dtype)  # raises for what is not a number type
-        self._dtype = dtype
+        self.dtype = dtype
         self.ndim = ndim
         self._element_dim = element_dim if element_shape is None else len(element_shape)
         self._element: tuple[int | None, ...] | None = None if element_shape is None else tuple(element_shape)
@@ -630,12 +631,12 @@ class NdarrayType:
 
     def _expected(self) -> tuple[Scalar | None, tuple[int | None, ...] | None, int | None]:
         """The type of the numbers, the shape of the elements, and how many dimensions that has, as far as said."""
-        if self._dtype is None:
+        if self.dtype is None:
             return None, self._element, self._element_dim
-        t = _tensor_type(self._dtype)
+        t = _tensor_type(self.dtype)
         if t is not None:
             return t.dtype, t.shape, len(t.shape)
-        return scalar_type(self._dtype), self._element, self._element_dim
+        return scalar_type(self.dtype), self._element, self._element_dim
 
     def binder(self, refuse: Callable[[str, str], Exception]) -> Callable[[Any], tuple[ArrayKind, BoundArray]]:
         """What tells of an argument what the kernel's code depends on, and where it is. `refuse` makes the error for
@@ -698,7 +699,7 @@ class NdarrayType:
     ) -> None:
         """Raise when an array is not of the kind that the annotation says."""
         dtype, element, element_dim = expected
-        if is_ours and element is None and element_dim is None and self._dtype is not None:
+        if is_ours and element is None and element_dim is None and self.dtype is not None:
             element = ()
         if dtype is not None and kind.dtype is not dtype:
             hint = "" if is_ours else f"convert it: `.astype(np.{numpy_type(dtype).name})`"
@@ -724,7 +725,7 @@ class NdarrayType:
 
     def __repr__(self) -> str:
         said = [
-            *([f"dtype={self._dtype!r}"] if self._dtype is not None else []),
+            *([f"dtype={self.dtype!r}"] if self.dtype is not None else []),
             *([f"ndim={self.ndim}"] if self.ndim is not None else []),
             *([f"element_dim={self._element_dim}"] if self._element_dim is not None and self._element is None else []),
             *([f"element_shape={self._element}"] if self._element is not None else []),

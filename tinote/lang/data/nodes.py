@@ -8,10 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.ir.nodes import Buffer
+from tinote.lang.completion import Documented
 
 
-class Node:
-    """One node. `axes` and `extents`: the dimensions it divides; `above`: the node it hangs from, `None` for a root."""
+class Node(Documented):
+    """One node. `axes` and `extents`: the dimensions it divides; `above`: the node it hangs from, `None` for a root.
+
+    Methods
+    -------
+    parent
+
+    Attributes
+    ----------
+    shape : tuple of int
+    """
 
     def __init__(self, above: Node | None, axes: tuple[int, ...], extents: tuple[int, ...]) -> None:
         self.above = above

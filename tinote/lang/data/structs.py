@@ -24,7 +24,7 @@ import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -35,6 +35,7 @@ from tinote.compiler.protocol import StructInfo, is_template, meant
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
+from tinote.lang.completion import Documented
 from tinote.lang.data import types
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
@@ -49,7 +50,7 @@ from tinote.lang.shipping.tokens import Tokenised
 from tinote.source import NOWHERE, Span, caller
 
 
-class StructType(Tokenised):
+class StructType(Documented, Tokenised):
     """A type of structs, which `ti.dataclass` and `ti.types.struct` return.
 
     Calling it makes a value: members by position or name, those left out are zero; a number for a member that is a
@@ -349,7 +350,7 @@ def _is_method(value: Any) -> bool:
     return function_of(value) is not None or isinstance(value, FunctionType | staticmethod | property)
 
 
-class Struct:
+class Struct(Documented):
     """A struct in Python scope, whose members are read and assigned by name.
 
     Parameters
@@ -416,6 +417,10 @@ class Struct:
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value)
+
+    def __dir__(self) -> Iterable[str]:
+        methods = self._type.methods if self._type is not None else {}
+        return [*super().__dir__(), *self.entries, *methods]
 
     @property
     def keys(self) -> list[str]:
@@ -488,7 +493,7 @@ def _member(name: str, value: Any) -> Any:
     )
 
 
-class StructField(Tokenised):
+class StructField(Documented, Tokenised):
     """A field of structs: `s[i]` is a struct, whose members may be assigned, and `s.mass` the field of a member.
 
     Methods
@@ -558,6 +563,9 @@ class StructField(Tokenised):
         return [leaf for field in self._fields.values() for leaf in field._leaves()]
 
     # ---- what it is
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self._fields]
 
     @property
     def name(self) -> str:

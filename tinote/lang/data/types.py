@@ -10,6 +10,7 @@ import numpy as np
 from tinote.compiler.protocol import adds_at
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor, scalar_named
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, as_type, require_numbers
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType
@@ -113,7 +114,7 @@ class _Unsigned:
 UNSIGNED = _Unsigned()
 
 
-class MatrixType:
+class MatrixType(Documented):
     """A vector or matrix type: it annotates arguments and results, and makes values, in kernels and in Python.
 
     Parameters

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from tinote.errors import KernelArgumentError
+from tinote.lang.completion import Documented
 from tinote.lang.kernels.parameters import Parameters
 from tinote.source import caller
 
@@ -96,7 +97,7 @@ class GraphLaunch(NamedTuple):
     args: tuple[Any, ...]
 
 
-class Sequential:
+class Sequential(Documented):
     """A sequence of launches, as part of a graph.
 
     Methods
@@ -183,6 +184,11 @@ class Sequential:
 class GraphBuilder(Sequential):
     """Collects the launches of a graph.
 
+    Methods
+    -------
+    compile
+    create_sequential
+
     Examples
     --------
     >>> n = ti.field(ti.i32, shape=())
@@ -206,7 +212,7 @@ class GraphBuilder(Sequential):
         return Graph(tuple(self.launches()))
 
 
-class Graph:
+class Graph(Documented):
     """Launches whose arguments have names, which `ti.graph.GraphBuilder.compile` makes.
 
     Attributes

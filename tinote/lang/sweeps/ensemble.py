@@ -10,6 +10,7 @@ import numpy as np
 
 from tinote.errors import SweepError
 from tinote.lang.ad.functional.functional import value_and_grad
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.session.renamed import also_called
 from tinote.lang.shipping.package import pack
@@ -22,7 +23,7 @@ from tinote.lang.sweeps.trees import Combine, added, part_length
 from tinote.source import caller
 
 
-class Ensemble:
+class Ensemble(Documented):
     """The mean of a loss and of its gradient over many scenes, which `ti.ensemble` returns.
 
     It is called with the arguments of the loss.

@@ -12,7 +12,7 @@ from PIL import ImageFont
 
 
 @functools.cache
-def font(size: int, *, bold: bool = False, code: bool = False) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def font(size: float, *, bold: bool = False, code: bool = False) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     """The font in `size` pixels; `code`: with letters of one width."""
     found = importlib.util.find_spec("matplotlib")
     folder = Path(found.origin).parent / "mpl-data/fonts/ttf" if found and found.origin else Path()

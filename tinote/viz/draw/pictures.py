@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.fonts import font
 from tinote.viz.draw.pen import embedded
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
@@ -177,9 +178,7 @@ class Picture:
     def text(self, content: str, x: float, y: float, size: float, color: Iterable[int]) -> None:
         """`content`, which may have several lines, with its top left corner at (x, y); `size` in pixels."""
         image = Image.fromarray(self.pixels)
-        ImageDraw.Draw(image).multiline_text(
-            (x, y), content, fill=tuple(int(part) for part in color), font=ImageFont.load_default(size)
-        )
+        ImageDraw.Draw(image).multiline_text((x, y), content, fill=tuple(int(part) for part in color), font=font(size))
         self.pixels[:] = np.asarray(image)
 
     def frame(self) -> None:

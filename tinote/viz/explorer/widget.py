@@ -25,6 +25,7 @@ from tinote.compiler.inspect.glossary import GLOSSARY
 from tinote.compiler.inspect.instructions import INSTRUCTIONS, OPERANDS
 from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
+from tinote.lang.completion import Documented
 from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
 from tinote.viz.draw.arguments import checked, shown
@@ -75,7 +76,7 @@ class ExplorerView(NamedTuple):
     compared: str = ""
 
 
-class Explorer(anywidget.AnyWidget):
+class Explorer(Documented, anywidget.AnyWidget):
     """The explorer of a kernel, which `ti.viz.explore` returns.
 
     Methods

@@ -188,6 +188,10 @@ class Particles(AxedSimulation):
         In space, where the camera stands, in degrees around the z axis and above the xy plane. The pointer, pressed
         next to the particles or with Shift, and the arrow keys turn it.
 
+    Methods
+    -------
+    turn
+
     Raises
     ------
     ViewError

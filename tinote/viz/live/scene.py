@@ -141,6 +141,22 @@ class Scene(StagedSimulation):
     size : int or (int, int), default (640, 480)
         Width and height in pixels.
 
+    Methods
+    -------
+    ambient_light
+    camera
+    lines
+    mesh
+    mesh_instance
+    observe
+    particles
+    point_light
+
+    Attributes
+    ----------
+    picked : Picked or None
+        What was clicked last.
+
     Raises
     ------
     ViewError

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import anywidget
 
+from tinote.lang.completion import Documented
 from tinote.viz.notebook.front_end import Bundle, with_picture
 from tinote.viz.notebook.page import page
 
 
-class StaticView(anywidget.AnyWidget):
+class StaticView(Documented, anywidget.AnyWidget):
     """A widget whose state is all that its page shows. `TITLE`, `STYLES` and `SCRIPTS` are those of a page of its own,
     which calls `showPage`.
     """

@@ -27,6 +27,7 @@ import traitlets
 from ipywidgets import DOMWidget
 
 from tinote.errors import TinoteError, located_text
+from tinote.lang.completion import Documented
 from tinote.source import Span, location_name
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
@@ -289,7 +290,7 @@ def describe_error(error: BaseException) -> str:
     return "\n".join([*lines, *(line.rstrip() for line in traceback.format_exception_only(error))])
 
 
-class LiveView(anywidget.AnyWidget):
+class LiveView(Documented, anywidget.AnyWidget):
     """Base of the widgets that paint frames. A subclass says how a frame is made (`first_frame`), what picture stays
     (`picture`), and obeys commands.
 

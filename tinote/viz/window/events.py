@@ -15,6 +15,11 @@ QUEUE_LENGTH = 1000
 class KeyNames:
     """The names of keys, buttons and kinds of event, as attributes of `GUI`. A letter or digit key is named by itself:
     "a".
+
+    Attributes
+    ----------
+    SHIFT, ALT, CTRL, ESCAPE, RETURN, TAB, BACKSPACE, SPACE, UP, DOWN, LEFT, RIGHT, CAPSLOCK : str
+    LMB, MMB, RMB, EXIT, WHEEL, MOVE, MOTION, PRESS, RELEASE : str
     """
 
     SHIFT = "Shift"

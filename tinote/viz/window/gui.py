@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from tinote.errors import at_users_frames
+from tinote.lang.completion import Documented
 from tinote.viz.draw.arguments import checked_methods
 from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_numbers, as_positions
 from tinote.viz.draw.arrays import hex_to_rgb as hex_to_rgb
@@ -62,7 +63,7 @@ MOST_PIXELS = 16_384
 
 
 @checked_methods
-class GUI(KeyNames):
+class GUI(Documented, KeyNames):
     """A window that a program draws into.
 
     Coordinates are in [0, 1] from the bottom left, radii and widths in pixels, colours 0xRRGGBB. Each `show` ends a
@@ -126,6 +127,10 @@ class GUI(KeyNames):
         What `get_event` found last.
     fps_limit : int
         The most frames a second.
+    frame : int
+        How many frames were shown.
+    name : str
+    res : (int, int)
 
     Examples
     --------

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tinote.lang.completion import Documented
 from tinote.viz.draw.arguments import checked_methods
 from tinote.viz.draw.arrays import ViewError, as_array, as_numbers
 from tinote.viz.space.camera import Eye, axes, clip_matrix, fitted, view_matrix
@@ -65,7 +66,7 @@ class ProjectionMode(enum.Enum):
 
 
 @checked_methods
-class Camera:
+class Camera(Documented):
     """A camera, which is given to `Scene.set_camera`.
 
     At first it stands at the origin and looks along z, with y upwards and a vertical field of view of 45 degrees; each
@@ -87,6 +88,10 @@ class Camera:
     up
     z_far
     z_near
+
+    Attributes
+    ----------
+    curr_lookat, curr_position, curr_up : numpy.ndarray
 
     Examples
     --------
@@ -365,7 +370,7 @@ def make_camera() -> Camera:
 
 
 @checked_methods
-class WindowScene:
+class WindowScene(Documented):
     """What is seen in space in one frame; drawn, and emptied, by `Canvas.scene`.
 
     Fields, ndarrays and NumPy arrays are accepted alike. What is not finite is not drawn.

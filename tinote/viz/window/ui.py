@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.lang.completion import Documented
 from tinote.viz.draw.arguments import checked_methods
 from tinote.viz.draw.arrays import ViewError, as_array, as_numbers, as_positions
 from tinote.viz.draw.colormap import colored
@@ -40,7 +41,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 @checked_methods
-class Window:
+class Window(Documented):
     """A window for drawing in the plane and in space, with controls.
 
     `running` and the frames' rate are those of `ti.GUI`. Scenes in space are drawn by the page if it has a graphics
@@ -224,7 +225,7 @@ class Window:
 
 
 @checked_methods
-class Canvas:
+class Canvas(Documented):
     """What a window shows, from `Window.get_canvas`: later calls lie over earlier ones.
 
     Coordinates are in [0, 1] from the bottom left, colours are red, green and blue in [0, 1].
@@ -407,7 +408,7 @@ class Canvas:
 
 
 @checked_methods
-class Gui:
+class Gui(Documented):
     """The controls of a window, from `Window.get_gui`: each call draws one and returns its present value.
 
     Examples

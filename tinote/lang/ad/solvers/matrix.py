@@ -16,6 +16,7 @@ from tinote.ir.types import Scalar, f32, f64
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.rules import Arrays, Bilinear, Linear
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.ndarrays import ndarray
@@ -82,7 +83,7 @@ def elements_of(matrix: Any) -> Elements:
     return Elements(rows, found.indices, (int(found.shape[0]), int(found.shape[1])))
 
 
-class SparseMatrix:
+class SparseMatrix(Documented):
     """A sparse matrix of numbers, without elements at first.
 
     Most come from `SparseMatrixBuilder.build`, or from SciPy by `SparseMatrix.from_scipy`. There are `A + B`, `A - B`,

@@ -22,6 +22,7 @@ from tinote.lang.ad.solvers.krylov import conjugate_gradients, refuse_limits
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix, vector_of
 from tinote.lang.ad.solvers.rules import Solution
+from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import ndarray
 from tinote.lang.session.state import scalar_type
@@ -181,7 +182,7 @@ class SparseSolver:
         return _solution(factors.solve, matrix, b, out, f"solve by {self.solver_type}", span)
 
 
-class SparseCG:
+class SparseCG(Documented):
     """Solves A x = b with a symmetric positive definite sparse matrix by conjugate gradients.
 
     Parameters
