@@ -149,6 +149,7 @@ def main() -> None:
     options = parser.parse_args()
     ti.init(arch=ti.cpu)
     throw = Throw(options.particles, options.grid)
+    print(f"{options.steps:,} steps of {options.particles:,} particles, and their gradient …", flush=True)
     started = time.perf_counter()
     report = throw.differentiate(options.steps, options.memory << 20)
     seconds = time.perf_counter() - started

@@ -11,6 +11,7 @@ Method: Tikhonov regularisation; Vogel, "Computational Methods for Inverse Probl
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,15 @@ def recover(size: int = 24, noise: float = 0.002, penalty: float = 1e-9, seed: i
     source.from_numpy(truth)
     solver.solve(source, out=shown)
     shown.from_numpy(shown.to_numpy() + noise * np.random.default_rng(seed).standard_normal((size, size)))
+    numbers = itertools.count(1)
     slope = ti.ad.value_and_grad(measure, wrt=source, output=misfit)
 
     def both(values: Any) -> tuple[float, Any]:
         source.from_numpy(values.reshape(size, size))
         value, gradient = slope()
         bar.update()
+        if bar.disable and not (number := next(numbers)) % 25:  # no terminal, so no bar
+            print(f"gradient {number}: misfit {value:.4g}", flush=True)
         return value, gradient.ravel()
 
     options = {"maxiter": 400, "ftol": 1e-14}
@@ -79,6 +83,7 @@ def recover(size: int = 24, noise: float = 0.002, penalty: float = 1e-9, seed: i
 
 
 if __name__ == "__main__":
+    print("looking for the source (about 5 s) …", flush=True)
     truth, found = recover()
     error = np.linalg.norm(found - truth) / np.linalg.norm(truth)
     row, column = np.unravel_index(found.argmax(), found.shape)

@@ -144,12 +144,16 @@ def fit(size: int = 8, steps: int = 100, truth: float = 40.0, guess: float = 15.
 
     low, high = np.log(guess), np.log(guess) + 3.0
     rounds = int(np.ceil(np.log2((high - low) / 1e-6)))
-    for _ in tqdm(range(rounds), "bisection", disable=None, leave=False):
+    bar = tqdm(range(rounds), "bisection", disable=None, leave=False)
+    for _ in bar:
         middle = 0.5 * (low + high)  # the distance falls up to the truth, and grows from there
         low, high = (middle, high) if slope(middle)[1] < 0 else (low, middle)
+        if bar.disable:  # no terminal
+            print(f"stiffness between {np.exp(low):.6f} and {np.exp(high):.6f} N/m", flush=True)
     distance, _ = slope(0.5 * (low + high))
     return float(np.exp(0.5 * (low + high))), distance, used
 
 
 if __name__ == "__main__":
+    print("looking for the stiffness by bisection (about 10 s) …", flush=True)
     print("stiffness {:.3f} N/m (40 was the truth), {:.1e} m² left, {} gradients".format(*fit()))

@@ -13,6 +13,7 @@ Method: Sifakis and Barbič, "FEM simulation of 3D deformable solids", SIGGRAPH 
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,11 @@ def fit(
         beam.stiffness.from_numpy(logarithms)
         found = beam.gradient(steps)
         bar.update()
+        if bar.disable:  # no terminal
+            print(f"gradient {next(numbers)}: {found[0]:.1e} m² left", flush=True)
         return found
 
+    numbers = itertools.count(1)
     options = {"ftol": 1e-12, "gtol": 1e-6}
     with tqdm(desc="gradients", disable=None, leave=False) as bar:
         found = minimize(both, np.log([guess, guess]), jac=True, method="L-BFGS-B", options=options)
@@ -141,6 +145,7 @@ def fit(
 
 
 if __name__ == "__main__":
+    print("looking for the moduli by L-BFGS-B (about 40 s) …", flush=True)
     moduli, distance, used = fit()
     print("moduli {:.0f} and {:.0f} kPa (300 and 100 were the truth), ".format(*moduli / 1e3), end="")
     print(f"{distance:.1e} m² left, {used} gradients")

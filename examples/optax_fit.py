@@ -93,5 +93,6 @@ def fit(iterations: int = 400) -> tuple[Any, Any]:
 if __name__ == "__main__":
     if missing := [name for name in ("jax", "optax") if find_spec(name) is None]:
         sys.exit(f"this example needs libraries that are not installed: pip install {' '.join(missing)}")
+    print("fitting the stiffness of springs (about 10 s) …", flush=True)
     for found, there in zip(*fit(), strict=True):
         print(f"{found:8.3f}  {there:8.3f}")

@@ -184,6 +184,7 @@ if __name__ == "__main__":
     needed = ("optuna", "optax", "jax", "SALib", "cloudpickle", "pandas", "xarray")
     if missing := [name for name in needed if find_spec(name) is None]:
         sys.exit(f"this example needs libraries that are not installed: pip install {' '.join(missing)}")
+    print("one throw by four libraries (about 30 s) …", flush=True)
     for method in ("L-BFGS-B", "trust-ncg"):
         found = scipy_throw(method)
         print(f"SciPy, {method}: aim {found.x.round(3)}, {found.nfev} evaluations")

@@ -68,5 +68,6 @@ def train(iterations: int = 30, pendulums: int = 16, seed: int = 0) -> list[floa
 if __name__ == "__main__":
     if missing := [name for name in ("torch",) if find_spec(name) is None]:
         sys.exit(f"this example needs libraries that are not installed: pip install {' '.join(missing)}")
+    print("training a network that holds pendulums upright …", flush=True)
     for number, one in enumerate(train()):
         print(f"{number:3d}  {one:.4f}")

@@ -128,6 +128,7 @@ def test_every_tutorial_runs(checkout: Path, tmp_path: Path, name: str) -> None:
 def test_every_example_runs_without_arguments(checkout: Path, tmp_path: Path, name: str) -> None:
     said = run(f"{checkout / '.venv/bin/python'} {checkout / 'examples' / name}", tmp_path)
     assert said.strip() and "\r" not in said, "no bar of progress in what is no terminal"
+    assert said.splitlines()[0].endswith("…"), "says at once what it does"
     written = [file.name for file in tmp_path.iterdir()]
     if "ti.viz.page(" in (PROJECT / "examples" / name).read_text("utf-8"):
         assert written == [name.replace(".py", ".html")] and written[0] in said
