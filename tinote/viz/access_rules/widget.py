@@ -59,7 +59,8 @@ class RuleView(StaticView):
     """What the page shows, as `rule_facts` describes it."""
 
     def __init__(self, violations: Iterable[Violation]) -> None:
-        super().__init__(findings=findings(violations))
+        self.violations = list(violations)
+        super().__init__(findings=findings(self.violations))
 
     def shown(self) -> dict[str, Any]:
         return {"findings": self.findings}
