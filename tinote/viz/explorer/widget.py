@@ -125,6 +125,7 @@ class Explorer(Documented, anywidget.AnyWidget):
         state = dict(state or {})
         self._explored = Explored(name, views, start, state, given)
         super().__init__(label=name, opening=self._explored.opening(), state=state)
+        self.name = name
         self.identity = self.model_id or ""
         # A page may ask for a stage while another thread draws the picture; each stage is computed once.
         self._lock = threading.Lock()
