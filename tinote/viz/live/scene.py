@@ -143,14 +143,7 @@ class Scene(StagedSimulation):
 
     Methods
     -------
-    ambient_light
-    camera
-    lines
-    mesh
-    mesh_instance
-    observe
-    particles
-    point_light
+    ambient_light, camera, lines, mesh, mesh_instance, observe, particles, point_light
 
     Attributes
     ----------

@@ -102,8 +102,6 @@ class LiveSimulation(DeclaredView):
         What the step raised, if that ended the run.
     history : History
         The samples of the plot: `history.table()` is an array of the step number and the quantities.
-    layout : ipywidgets.Layout
-        Its place in the output, as of any widget.
     state : {"paused", "playing", "stopped"}
     steps : int
     """

@@ -128,8 +128,6 @@ class GUI(Documented, KeyNames):
     fps_limit : int
         The most frames a second.
     frame : int
-        How many frames were shown.
-    name : str
     res : (int, int)
 
     Examples
