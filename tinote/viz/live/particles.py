@@ -95,14 +95,10 @@ class Particles(AxedSimulation):
 
     Nothing is computed while the view is out of sight. The methods do from a cell what the buttons do. A step that
     raises stops the view, which shows the error; `exception` keeps it.
-
-    More than 150,000 particles in the plane are shown as a density, one pixel each, the darker the more of them there
-    are; no single one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions
-    (57,600 on 480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page
-    would. In space that many, of any colours, are painted by compiled kernels, the nearest in each pixel.
-
-    Arguments are attributes, too: `view.cmap = "plasma"` changes the view where it is shown, and widgets can be linked
-    to them. The functions that a view calls stay those that it was made with.
+    More than 150,000 particles in the plane are shown as a density, one pixel each; no single one can be grabbed then.
+    Where a picture takes fewer bytes than the positions (from 57,600 particles on 480 × 480 pixels), the kernel paints
+    it if they have one colour, and in space with any colours. Arguments are attributes, too: `view.cmap = "plasma"`
+    changes the view where it is shown, and widgets can be linked to them. Functions that a view calls stay the same.
 
     Parameters
     ----------
