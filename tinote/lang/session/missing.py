@@ -113,6 +113,7 @@ class LeftOut:
 
     def __init__(self, name: str, what: str, instead: str) -> None:
         self._left_out = name, what, instead
+        self.__name__ = name.replace("ti", "tinote", 1)  # some are in `sys.modules`
 
     def __getattr__(self, name: str) -> LeftOut:
         if name.startswith("__"):

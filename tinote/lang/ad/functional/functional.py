@@ -615,7 +615,7 @@ class _Columns:
         self.ends: list[int] = np.cumsum([math.prod(shape) for shape in self.shapes]).tolist()
         self.result = () if task.loss is None else shape_of(task.loss)
         self._arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
-        fields = [one.field for one in inputs if one.field is not None] + ([task.loss] if task.loss else [])
+        fields = [one.field for one in inputs if one.field is not None] + ([] if task.loss is None else [task.loss])
         #: the least precise type of the inputs and outputs
         self.epsilon = max([machine_epsilon(field.dtype) for field in fields], default=machine_epsilon(f64))
         #: whether a run may follow several directions
