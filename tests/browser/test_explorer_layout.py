@@ -188,8 +188,10 @@ def test_instructions_and_constants_explain_themselves(standalone, kernel):
     copied = poll(lambda: page.evaluate("() => window.copied"), bool)
     assert copied.count("\n") > 40 and "ret" in copied and ".L" in copied
     page.locator(".stage", has_text="LLVM IR").click()
-    number = page.locator(".right .code", has=page.locator(".word-number", has_text="0x")).first
-    number.locator(".word-number", has_text="0x").hover()
+    page.get_by_role("searchbox", name="Search in all stages").fill("0x3ff")
+    page.get_by_role("searchbox", name="Search in all stages").press("Enter")
+    number = page.locator(".right .row.is-current .code")
+    number.locator(".word-number", has_text="0x3FF").first.hover()
     expect(number).to_have_attribute("title", re.compile(r"^[\d.]+ as f32$"))
     expect(page.get_by_role("button", name="No labels")).to_be_hidden()
     assert page.problems == []

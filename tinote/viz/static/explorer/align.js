@@ -13,7 +13,7 @@ const matchers = new Map();
 
 /** What a pattern of a kind of text finds in a line, null for nothing. */
 function matched(kind, pattern, text) {
-  const source = TEXT_KINDS[kind]?.[pattern] ?? "(?!)";
+  const source = TEXT_KINDS[kind]?.[pattern] || "(?!)";
   if (!matchers.has(source)) matchers.set(source, new RegExp(source));
   return matchers.get(source).exec(text);
 }
