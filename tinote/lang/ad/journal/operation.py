@@ -156,7 +156,8 @@ class Computation:
         `tangents`: the field with those of another one; None where that is constant.
         """
         inputs, outputs, clears = self._fields
-        given = [tangents(field.buffer) or _zeros(field) for field in inputs]
+        known = [(field, tangents(field.buffer)) for field in inputs]
+        given = [_zeros(field) if tangent is None else tangent for field, tangent in known]
         for output in outputs:
             target = tangents(output.buffer)
             if target is None:
