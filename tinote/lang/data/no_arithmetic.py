@@ -29,12 +29,14 @@ class NoArithmetic:
         )
 
     def __bool__(self: Any) -> bool:
-        if self.is_placed and self.shape == () and not self.element:
-            return bool(self[None])
+        is_single = self.is_placed and self.shape == () and not self.element
+        numbers = (
+            f"`{self.name}[None]` is its value" if is_single else f"`{self.name}.to_numpy().any()` asks its numbers"
+        )
         raise KernelTypeError(
             f"the truth of the field '{self.name}' is not defined",
             caller(),
-            hint=f"`{self.name} is not None` asks whether there is one, `{self.name}.to_numpy().any()` for its numbers",
+            hint=f"`{self.name} is not None` asks whether there is one, {numbers}",
         )
 
     if not TYPE_CHECKING:  # for type checkers, it has none of them
