@@ -29,7 +29,6 @@ class NoArithmetic:
         )
 
     def __bool__(self: Any) -> bool:
-        is_single = self.is_placed and self.shape == () and not self.element
         numbers = (
             f"`{self.name}[None]` is its value" if is_single else f"`{self.name}.to_numpy().any()` asks its numbers"
         )
