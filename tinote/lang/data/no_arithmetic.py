@@ -29,9 +29,9 @@ class NoArithmetic:
         )
 
     def __bool__(self: Any) -> bool:
-        numbers = (
-            f"`{self.name}[None]` is its value" if is_single else f"`{self.name}.to_numpy().any()` asks its numbers"
-        )
+        numbers = f"`{self.name}.to_numpy().any()` asks its numbers"
+        if self.is_placed and self.shape == () and not self.element:
+            numbers = f"`{self.name}[None]` is its value"
         raise KernelTypeError(
             f"the truth of the field '{self.name}' is not defined",
             caller(),
