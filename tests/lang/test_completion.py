@@ -8,7 +8,7 @@ import pytest
 from manual.reference import MODULES, RETURNED, members, public
 
 import tinote as ti
-from tinote.lang.completion import Documented, documented_names
+from tinote.completion import Documented, documented_names
 
 
 def objects() -> dict[str, Any]:

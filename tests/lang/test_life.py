@@ -317,7 +317,7 @@ def test_the_profiler_attributes_time_to_tasks(capsys: pytest.CaptureFixture[str
     ti.init(kernel_profiler=True)
     work = profiled()
     for _ in range(3):
-        work(20)
+        work(200)
     table = ti.profiler.kernel_profiler_info()
     assert table[0].task == "work.0", "the loop that does all the work comes first"
     assert {row.count for row in table} == {3}

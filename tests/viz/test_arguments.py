@@ -158,7 +158,8 @@ def test_every_argument_is_tried_or_fixed(cls: Any) -> None:
 
 @pytest.mark.parametrize("cls", [ti.viz.Particles, ti.viz.Image, ti.viz.Plot, ti.viz.Scene])
 def test_the_docstring_names_the_arguments(cls: Any) -> None:
-    parameters = inspect.getdoc(cls).split("Parameters\n----------\n")[1].split("\nRaises\n")[0]
+    parameters = inspect.getdoc(cls).split("Parameters\n----------\n")[1]
+    parameters = re.split(r"\n\n\w+\n-+\n", parameters)[0]
     heads = [line.partition(" : ")[0] for line in parameters.splitlines() if re.match(r"\w", line)]
     assert sorted(", ".join(heads).split(", ")) == sorted(inspect.signature(cls).parameters)
 

@@ -267,7 +267,7 @@ def test_what_glows_adds_its_light():
         ({"trail": 3, "trail_color": "mud"}, "trail_color"),
         ({"color": np.zeros(5)}, "color has 5 numbers, and there are 4 particles"),
         ({"color": lambda: np.zeros((4, 2)), "cmap": "magma"}, r"color has shape \(4, 2\)"),
-        ({"color": np.zeros(4), "cmap": "jet"}, "no colour map 'jet'"),
+        ({"color": np.zeros(4), "cmap": "jett"}, "no colour map 'jett'"),
         ({"color": np.zeros(4), "limits": (1, 1)}, "limits must be"),
         ({"color": np.zeros(4), "limits": 3}, "limits must be .* not 3"),
         ({"radius": np.zeros(3)}, r"radius has shape \(3,\), and there are 4"),
@@ -283,7 +283,7 @@ def test_wrong_arguments_are_refused_by_name(options, message):
 
 def test_an_unknown_map_names_those_that_there_are():
     with pytest.raises(ViewError) as refused:
-        Particles(SQUARE, color=np.zeros(4), cmap="jet")
+        Particles(SQUARE, color=np.zeros(4), cmap="jett")
     assert "viridis" in str(refused.value) and "coolwarm" in str(refused.value)
 
 

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from types import CodeType, FrameType, TracebackType
 from typing import Literal
 
+from tinote.completion import Documented
 from tinote.errors import DifferentiationError, Note, at_users_frames
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.access_rules.validation import AccessRules
@@ -35,7 +36,6 @@ from tinote.lang.ad.journal.journal import Journal, carry_tangents
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.session.owners import (
     clear_own_gradients,

@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.completion import Documented
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import may_replay, recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file

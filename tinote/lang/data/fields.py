@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import FieldError, KernelIndexError, Note, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
-from tinote.lang.completion import Documented
 from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, ElementPlace

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from tinote.compiler.protocol import swizzle
+from tinote.completion import Documented
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
-from tinote.lang.completion import Documented
 from tinote.lang.data.components import ElementPlace
 from tinote.lang.data.formatted import FormattedNumbers
 from tinote.lang.data.no_arithmetic import NoArithmetic

@@ -25,10 +25,10 @@ import numpy as np
 
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.launch.native import BoundArray
+from tinote.completion import Documented
 from tinote.errors import FieldError, TinoteError, wrong_call
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given, warm_copy
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type

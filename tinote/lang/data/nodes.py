@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinote.completion import Documented
 from tinote.ir.nodes import Buffer
-from tinote.lang.completion import Documented
 
 
 class Node(Documented):

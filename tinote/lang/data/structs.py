@@ -32,10 +32,10 @@ import numpy as np
 
 from tinote.compiler.function_source import function_of
 from tinote.compiler.protocol import StructInfo, is_template, meant
+from tinote.completion import Documented
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
-from tinote.lang.completion import Documented
 from tinote.lang.data import types
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 
 from tinote.compiler.protocol import adds_at
+from tinote.completion import Documented
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor, scalar_named
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, as_type, require_numbers
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType

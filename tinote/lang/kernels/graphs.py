@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from tinote.completion import Documented
 from tinote.errors import KernelArgumentError
-from tinote.lang.completion import Documented
 from tinote.lang.kernels.parameters import Parameters
 from tinote.source import caller
 

@@ -26,10 +26,10 @@ from tinote.compiler.pysource.codes import captured_by
 from tinote.compiler.requests import defaults_of
 from tinote.compiler.signature import ArgumentSpec
 from tinote.compiler.single_flight import SingleFlight
+from tinote.completion import Documented
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, no_attribute, users_trace
 from tinote.ir.types import Tensor
-from tinote.lang.completion import Documented
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers
 from tinote.lang.kernels.aliasing import aliased, share_memory

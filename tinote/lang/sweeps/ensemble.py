@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import SweepError
 from tinote.lang.ad.functional.functional import value_and_grad
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.session.renamed import also_called
 from tinote.lang.shipping.package import pack

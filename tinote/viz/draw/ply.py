@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tinote.ir.types import SCALARS
 from tinote.viz.draw.arrays import ViewError, as_array
 
 _TYPES = {
@@ -21,7 +20,8 @@ _TYPES = {
     "double": "f8",
 }
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
-_CODES = {t.name: f"{t.kind}{t.bits // 8}" for t in SCALARS}  # of `ti.f32` and "f32"
+#: NumPy's codes of `ti.f32` and "f32".
+_CODES = {f"{kind}{8 * size}": f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8) if kind != "f" or size > 1}
 _CORNERS = {"tri": 3, "quad": 4}
 
 

@@ -24,8 +24,8 @@ from tinote.compiler.inspect.explanations import explanation
 from tinote.compiler.inspect.glossary import GLOSSARY
 from tinote.compiler.inspect.instructions import INSTRUCTIONS, OPERANDS
 from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_gradient, stages_of
+from tinote.completion import Documented
 from tinote.errors import TinoteError
-from tinote.lang.completion import Documented
 from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
 from tinote.viz.draw.arguments import checked, shown

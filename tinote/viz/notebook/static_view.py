@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import anywidget
 
-from tinote.lang.completion import Documented
+from tinote.completion import Documented
 from tinote.viz.notebook.front_end import Bundle, with_picture
 from tinote.viz.notebook.page import page
 

@@ -26,8 +26,8 @@ import anywidget
 import traitlets
 from ipywidgets import DOMWidget
 
+from tinote.completion import Documented
 from tinote.errors import TinoteError, located_text
-from tinote.lang.completion import Documented
 from tinote.source import Span, location_name
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes

@@ -17,8 +17,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import at_users_frames
-from tinote.lang.completion import Documented
 from tinote.viz.draw.arguments import checked_methods
 from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_numbers, as_positions
 from tinote.viz.draw.arrays import hex_to_rgb as hex_to_rgb

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tinote.lang.completion import Documented
+from tinote.completion import Documented
 from tinote.viz.draw.arguments import checked_methods
 from tinote.viz.draw.arrays import ViewError, as_array, as_numbers
 from tinote.viz.space.camera import Eye, axes, clip_matrix, fitted, view_matrix

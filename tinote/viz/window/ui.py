@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.lang.completion import Documented
+from tinote.completion import Documented
 from tinote.viz.draw.arguments import checked_methods
 from tinote.viz.draw.arrays import ViewError, as_array, as_numbers, as_positions
 from tinote.viz.draw.colormap import colored

@@ -20,13 +20,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_block import ForwardBlock, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import base_of
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, f32, f64
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.rules import Arrays, Bilinear, Linear
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.ndarrays import ndarray

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.completion import Documented
 from tinote.errors import FieldError, SolverError
 from tinote.ir.types import Tensor, f32
 from tinote.lang.ad.journal.operation import Computation
@@ -22,7 +23,6 @@ from tinote.lang.ad.solvers.krylov import conjugate_gradients, refuse_limits
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix, vector_of
 from tinote.lang.ad.solvers.rules import Solution
-from tinote.lang.completion import Documented
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import ndarray
 from tinote.lang.session.state import scalar_type

@@ -5,7 +5,8 @@ const MOST_CELLS = 1024;
 FRAMES_OF.image = class {
   constructor(sources, look, traits) {
     Object.assign(this, { sources, look, traits });
-    this.map = { ...look.scale, norm: traits.norm, colors: Uint8Array.from(atob(traits.table), (letter) => letter.charCodeAt(0)) };
+    const colors = Uint8Array.from(atob(traits.table), (letter) => letter.charCodeAt(0));
+    this.map = { ...look.scale, norm: traits.norm, colors };
   }
   capture() {
     const { data, type, shape } = this.sources.read(this.look.field);

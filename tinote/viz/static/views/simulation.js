@@ -110,7 +110,8 @@ function sendPointer(model, stage, takes) {
  * that paints it and returns the words. The last buffer of a frame holds the samples of the plot. `remember(message,
  * buffers)` gives what shows a frame again, once it has been kept: its arrays as `parts`, and `show()`; null for one
  * that cannot be. `below` stands between the stage and the buttons. Of presses on the stage the simulation gets
- * those for which `takes(event)` holds. `read(place)` tells in words what is there. The kernel knows this copy of the view as `view`.
+ * those for which `takes(event)` holds. `read(place)` tells in words what is there. The kernel knows this copy of the
+ * view as `view`.
  */
 function simulationView({
   model,
