@@ -185,7 +185,6 @@ class Journal(Recorder):
         if shares:
             self.share_work()
         self.events: list[Event] = []
-        self.used_arrays = {}
         self.keep = keep
         if trace is None:
             trace = Trace(self.events)
@@ -218,6 +217,7 @@ class Journal(Recorder):
     def will_run_again(self) -> None:
         """Make it part of another recording: from now on everything needed to repeat it is recorded."""
         self.runs_again = self.is_inner = self.saved.keeps_arrays = True
+        self.used_arrays = {}
 
     def leave_shadows(self, before: ShadowsBefore) -> None:
         """Restore gradients and duals at the end."""
