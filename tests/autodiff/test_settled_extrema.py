@@ -83,7 +83,7 @@ def test_inside_of_a_custom_gradient() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_many_cells_against_a_tape(seed: int) -> None:
-    """Random scatters into cells of which some had the extremum before, with equal values among the terms."""
+    """Random scatters into cells; some held the extremum before, and some terms are equal."""
     random = np.random.default_rng(seed)
     n, cells, loss = 300, 12, scalar()
     x, y, m = array(n), array(n), array(cells)

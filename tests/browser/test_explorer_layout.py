@@ -14,7 +14,7 @@ from tests.viz.explored import parsed_stages
 from tinote.viz.explorer.widget import Explorer, ExplorerView, explore
 
 COMPARED = {"stage": "simplify 1: fold"}
-"""The stage that `parsed_stages` ends with, beside the one before it."""
+"""The stage that `parsed_stages` ends with, next to the one before it."""
 
 
 @pytest.fixture

@@ -258,7 +258,7 @@ def steps_of_loop(step: Callable[[int], Any]) -> StepsUnderTapes:
 
 
 def may_capture(outer: Journal, memory: int) -> bool:
-    """Whether steps may be captured within a tape: nobody wants to know of their launches, nothing that is
+    """Whether steps may be captured within a tape: no observer needs their launches, nothing that is
     differentiated goes through memory without a gradient, and the copies that a trial makes are within `memory` bytes.
     """
     config = session.config
@@ -487,12 +487,15 @@ class _Chain:
         if found is None:
             return
         facts = [way.facts for way in found.ways]
-        for name in found.forward.assigned:
-            self._runs_as_function(f"{name}, which a step assigns, would not go back", found.span)
+        if found.forward.assigned:
+            why = f"{found.forward.assigned[0]}, which a step assigns, would not go back"
+            self.report.captured = StepCapture("function", why, found.span)
             return
-        for buffer, span in [item for one in facts for item in one.activated.items()]:
-            what = f"values that are differentiated go through '{buffer.name}', which has no gradient"
-            self._runs_as_function(what, span)
+        activated = [item for one in facts for item in one.activated.items()]
+        if activated:
+            buffer, span = activated[0]
+            why = f"values that are differentiated go through '{buffer.name}', which has no gradient"
+            self.report.captured = StepCapture("function", why, span)
             return
         if self._held(found.nbytes) > self.memory:
             return
@@ -506,9 +509,6 @@ class _Chain:
             self.loaded |= one.loaded
             self.recorded |= one.written - one.assigned
         self.fit(found.nbytes)
-
-    def _runs_as_function(self, why: str, span: Span) -> None:
-        self.report.captured = StepCapture("function", why, span)
 
     def _captured(self, t: int) -> StepUnderTape:
         step = self.step

@@ -34,6 +34,7 @@ class Guards:
     ) -> None:
         self.dependencies = dependencies
         self.instances = instances
+        #: looked up once: each replay asks
         self._runs = [(kernel.runs, key, instance) for kernel, key, instance in instances]
         self.owner = present_owner() if owns else None
         self.memories = [memory for memory in memories if memory is not None]

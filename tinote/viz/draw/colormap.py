@@ -138,13 +138,18 @@ class ColorScale:
                 codes = ((values - low) * (LEVELS / span)).clip(0, LEVELS - 1)
         else:
             known = np.where(finite, values, 1.0).astype(np.float64)
-            # What a logarithm has no place for has the lowest colour.
-            scale = self.form.between(low, high)
-            places = scale.place(np.maximum(known, 0.0) if scale.kind == "log" else known)
-            codes = (places * LEVELS + LEVEL_SLACK).clip(0, LEVELS - 1)
+            codes = (self.places(known, low, high) * LEVELS + LEVEL_SLACK).clip(0, LEVELS - 1)
         if strange:
             codes[~finite] = LEVELS
         return Levels(codes.astype(np.uint8), low, high, strange)
+
+    def places(self, values: np.ndarray, low: float, high: float) -> np.ndarray:
+        """The parts of the map from `low` to `high` at which numbers lie; at its beginning or before it for what a
+        logarithm has no place for.
+        """
+        scale = self.form.between(low, high)
+        found: np.ndarray = scale.place(np.maximum(values, 0.0) if scale.kind == "log" else values)
+        return found
 
     def _ends(self, known: np.ndarray) -> tuple[float, float]:
         """The numbers at both ends of the map, of those that are finite."""

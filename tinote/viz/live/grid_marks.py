@@ -83,9 +83,7 @@ class GridMarks:
 
     def _standing_out(self, levels: np.ndarray, low: float, high: float) -> np.ndarray:
         """The colours of the map at `levels`, darker, or lighter where they are dark, (M, 3), uint8."""
-        scale = self._scale.form.between(low, high)
-        known = np.maximum(levels, 0.0) if scale.kind == "log" else levels
-        at = (scale.place(known) * LEVELS).clip(0, LEVELS - 1).astype(int)
+        at = (self._scale.places(levels, low, high) * LEVELS).clip(0, LEVELS - 1).astype(int)
         colors = self._scale.colors[at].astype(float)
         towards = np.where(_is_light(colors), 0.0, 255.0 * CONTRAST)[:, None]
         return (colors * (1.0 - CONTRAST) + towards).astype(np.uint8)

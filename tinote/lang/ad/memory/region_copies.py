@@ -93,14 +93,10 @@ class RegionCopies:
     def now(self) -> RegionCopies:
         """What all of it holds now."""
         made = RegionCopies()
-        made.add_blocks(self._blocks)
-        if self._blocks:  # elements that were added before their block are in it
-            for buffer, region in self.regions:
-                made.add(buffer, region)
-            return made
         made._last.update(self._last)
         made._regions = {buffer: IndexRegions(*regions) for buffer, regions in self._regions.items()}
-        made._copies = [(view, warm_copy(view)) for view, _ in self._copies]
+        made._blocks.update(self._blocks)
+        made._copies = [(one, one.copy() if isinstance(one, Memory) else warm_copy(one)) for one, _ in self._copies]
         made.nbytes = self.nbytes
         return made
 
