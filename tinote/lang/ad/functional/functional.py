@@ -814,7 +814,12 @@ def _pushed_along(
 
 def _has_several(task: DifferentiatedFunction, seed: Any) -> bool:
     """Whether a seed has one axis more than the result."""
-    return task.loss is not None and isinstance(seed, np.ndarray) and seed.ndim == len(shape_of(task.loss)) + 1
+    if task.loss is None:
+        return False
+    axes = 0
+    while isinstance(seed, list | tuple) and seed:
+        seed, axes = seed[0], axes + 1
+    return axes + (seed.ndim if isinstance(seed, np.ndarray) else 0) == len(shape_of(task.loss)) + 1
 
 
 def _seed_for(task: DifferentiatedFunction, seed: Any) -> Array:

@@ -42,7 +42,7 @@ class Run(NamedTuple):
         fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
         results = {field.grad.buffer for field in fields}
         changed = self.journal.changed_gradients(perhaps=False) | results
-        self.journal.begin_sweep(changed - fresh, results)
+        self.journal.begin_sweep(changed - fresh, results, fresh)
 
     @property
     def values(self) -> list[Any]:

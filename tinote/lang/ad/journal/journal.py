@@ -847,13 +847,19 @@ class Journal(Recorder):
             claim(gradients, clear=self.clear_gradients)
             self._begin_duals_of(gradients)
 
-    def begin_sweep(self, gradients: Iterable[Buffer], results: Collection[Buffer] | None = None) -> None:
+    def begin_sweep(
+        self,
+        gradients: Iterable[Buffer],
+        results: Collection[Buffer] | None = None,
+        zero: Collection[Buffer] = (),
+    ) -> None:
         """Note that the reverse sweep is about to run and uses these gradients: all of them begin at zero. `results`:
-        those of them that anything else reads or writes, by default all.
+        those of them that anything else reads or writes, by default all; `zero`: gradients of its own, which are zero.
         """
         shadows = self._with_duals(gradients)
         if self.gradients_before is not None:
-            self.gradients_before.begin_sweep(self, shadows, touched_gradients(self.events, gradients, results))
+            touched = touched_gradients(self.events, gradients, results)
+            self.gradients_before.begin_sweep(self, shadows, touched, zero=self._with_duals(zero))
         else:
             for one in shadows:
                 memory_of(one).clear()

@@ -118,12 +118,19 @@ class ShadowsBefore(RegionCopies):
         self._has_all_duals = False
 
     def begin_sweep(
-        self, recording: Recorder, shadows: Iterable[Buffer], touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH
+        self,
+        recording: Recorder,
+        shadows: Iterable[Buffer],
+        touched: Mapping[Buffer, IndexRegions] = _ALL_OF_EACH,
+        *,
+        zero: Iterable[Buffer] = (),
     ) -> None:
         """The recording is about to sweep: gradients, and their duals, begin at zero, now these and others when it
-        uses them. The duals of fields hold tangents of the run. `touched`: as for `begin`.
+        uses them. The duals of fields hold tangents of the run. `touched`: as for `begin`; `zero`: its own gradients,
+        which are zero.
         """
         self._begun = {memory: buffer for memory, buffer in self._begun.items() if _is_dual_of_field(buffer)}
+        self._begun.update((memory_of(buffer), buffer) for buffer in zero)
         self._partly.clear()
         self.begin(recording, shadows, touched)
 
