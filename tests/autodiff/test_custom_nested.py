@@ -684,26 +684,31 @@ def test_a_tape_that_adds_to_gradients_there_are() -> None:
 def _in_block(world: World) -> None:
     with ti.ad.FwdMode(loss=world.loss, param=world.a, seed=np.ones(COUNT)):
         world.once()
+    world.total[None] += world.loss.dual[None]
 
 
-REFUSED: dict[str, Callable[[World], Any]] = {
+def _pushed(world: World) -> None:
+    world.total[None] += ti.ad.jvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT))[1]
+
+
+PUSHED: dict[str, Callable[[World], Any]] = {
     "FwdMode(loss=world.loss": _in_block,
-    "jvp(world.once": lambda world: ti.ad.jvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT)),
-    "hvp(world.once": lambda world: ti.ad.hvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT)),
+    "jvp(world.once": _pushed,
+    "hvp(world.once": lambda world: world.use(ti.ad.hvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT))),
 }
 
 
-@pytest.mark.parametrize("inner", [*REFUSED])
+@pytest.mark.parametrize("inner", [*PUSHED])
 @pytest.mark.parametrize("outer", ["alone", "tape", "block"])
-def test_what_custom_gradients_do_not_give(outer: str, inner: str) -> None:
-    """Forward mode through the function, and third derivatives: both blocks are named."""
-    world = World()
+def test_custom_gradients_that_leave_something_out_are_refused(outer: str, inner: str) -> None:
+    """In forward mode through the function, and in third derivatives: both blocks are named."""
+    world = World((1.0, 0.0))
     world.begin()
-    run = REFUSED[inner]
+    run = PUSHED[inner]
     if outer == "alone" and inner.startswith("hvp"):
         run(world)
         return
-    with pytest.raises(DifferentiationError, match="'middle' has a gradient for reverse mode only") as refused:
+    with pytest.raises(DifferentiationError, match="the custom gradient of 'middle' is another one") as refused:
         if outer == "alone":
             run(world)
         elif outer == "tape":
@@ -715,6 +720,142 @@ def test_what_custom_gradients_do_not_give(outer: str, inner: str) -> None:
     assert inner in str(refused.value)
     if outer != "alone":
         assert "world.total" in str(refused.value)
+
+
+class Pushed:
+    """A function of x with a custom gradient, in which there are other things than launches on fields."""
+
+    def __init__(self, what: str, fp: Any) -> None:
+        ti.init(default_fp=fp, num_threads=1)
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.x, self.y = x, y = [ti.field(fp, shape=COUNT, **both) for _ in range(2)]
+        self.loss = loss = ti.field(fp, shape=(), **both)
+        hidden, array = ti.field(fp, shape=COUNT), ti.ndarray(fp, shape=COUNT, needs_grad=True)
+        column = ti.types.ndarray(dtype=fp, ndim=1)
+
+        @ti.kernel
+        def scale(by: fp):
+            for i in x:
+                y[i] = by * ti.sin(x[i]) * x[i]
+
+        @ti.kernel
+        def grow():
+            for i in x:
+                y[i] *= 1 + 0.5 * x[i]
+
+        @ti.kernel
+        def grow_back():
+            for i in x:
+                x.grad[i] += y.grad[i] * 0.5 * y[i] / (1 + 0.5 * x[i])
+                y.grad[i] *= 1 + 0.5 * x[i]
+
+        @ti.kernel
+        def grow_back_from_two():
+            for i in x:
+                x.grad[i] += y.grad[i]
+                y.grad[i] = 0
+
+        @ti.kernel
+        def put(a: column):
+            for i in x:
+                a[i] = ti.exp(0.3 * x[i]) * x[(i + 1) % COUNT]
+
+        @ti.kernel
+        def take(a: column):
+            for i in x:
+                y[i] = a[i] * x[i]
+
+        @ti.kernel
+        def hide():
+            for i in x:
+                hidden[i] = ti.sin(x[i])
+
+        @ti.kernel
+        def show():
+            for i in x:
+                y[i] = hidden[i] * x[i]
+
+        @ti.kernel
+        def show_back():
+            for i in x:
+                x.grad[i] += y.grad[i] * (hidden[i] + x[i] * ti.cos(x[i]))
+                y.grad[i] = 0
+
+        @ti.kernel
+        def measure():
+            for i in x:
+                loss[None] += y[i] * ti.cos(y[i]) * (i + 1) + x[i] * y[i]
+
+        @ti.kernel
+        def weigh(a: column) -> fp:
+            total = 0.0
+            for i in range(COUNT):
+                total += a[i] * (i + 1)
+            return total
+
+        functions: dict[str, tuple[Any, Any]] = {
+            "a number": ([lambda: scale(1.5)], [lambda: scale.grad(1.5)]),
+            "in place": ([grow], [grow_back]),
+            "filled by Python": ([lambda: y.fill(2.0), grow], [grow_back_from_two]),
+            "an array": (
+                [lambda: put(array), lambda: take(array)],
+                [lambda: take.grad(array), lambda: put.grad(array)],
+            ),
+            "hidden memory": ([hide, show], [hide, show_back]),
+        }
+        forwards, backwards = functions[what]
+
+        def function() -> None:
+            for one in forwards:
+                one()
+
+        @ti.ad.grad_replaced
+        def replaced() -> None:
+            function()
+
+        @ti.ad.grad_for(replaced)
+        def _() -> None:
+            for one in backwards:
+                one()
+
+        def once() -> None:
+            scale(0.7)
+            for _ in range(1 if what == "hidden memory" else 2):
+                (replaced if self.is_custom else function)()
+                measure()
+
+        self.is_custom = True
+        self.once, self.weigh = once, weigh
+
+    def number(self, inner: str) -> Any:
+        """What derivatives of these kinds give, as a number."""
+        how: dict[str, Any] = {"wrt": self.x, "loss": self.loss}
+        along = np.array([1.0, -0.5, 0.25])
+        if inner == "hvp":
+            return self.weigh(ti.ad.hvp(self.once, **how)(along))
+        if inner == "jvp":
+            return ti.ad.jvp(self.once, **how)(along)[1]
+        return ti.ad.jvp(lambda: self.number("jvp"), wrt=self.x)(along)[1]
+
+    def begin(self) -> None:
+        self.x.from_numpy(np.array([0.3, 0.7, -0.4]))
+        self.y.fill(0)
+        self.loss[None] = 0
+
+
+@pytest.mark.parametrize("inner", ["jvp", "hvp", "jvp twice"])
+@pytest.mark.parametrize("fp", [ti.f64, ti.f32])
+@pytest.mark.parametrize("what", ["a number", "in place", "filled by Python", "an array", "hidden memory"])
+def test_custom_gradients_are_pushed_forward(what: str, fp: Any, inner: str) -> None:
+    """In forward mode and in third derivatives they give what the launches of the function give."""
+    program = Pushed(what, fp)
+    for derivative in (ti.ad.grad, lambda f, wrt: lambda: ti.ad.jvp(f, wrt=wrt)(np.ones(COUNT))[1]):
+        found = []
+        for program.is_custom in (True, True, False):
+            program.begin()
+            found.append(derivative(lambda: program.number(inner), wrt=program.x)())
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_allclose(found[0], found[2], *((1e-10, 1e-10) if fp is ti.f64 else (1e-3, 1e-3)))
 
 
 @pytest.mark.parametrize("block", ["tape", "forward"])

@@ -2,6 +2,7 @@
 differences of what the inner ones give.
 """
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -196,22 +197,119 @@ def test_an_exception_in_the_innermost_block_leaves_the_others_usable(inner: str
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
 
 
-def test_custom_gradients_within_are_refused_with_all_lines() -> None:
-    levels = Levels()
+class Replaced(Levels):
+    """The innermost function has a custom gradient: by launches of gradients, in kernels or in Python, or one that is
+    not its gradient.
+    """
 
-    @ti.ad.grad_replaced
-    def replaced() -> None:
-        levels.base(1.0)
+    def __init__(self, how: str, depth: int = 3) -> None:
+        super().__init__(depth)
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        x, first = self.x, self.losses[0]
+        y = ti.field(ti.f64, shape=N, name="y", **both)
+        factor = -1.0 if how == "of another function" else 1.0
 
-    @ti.ad.grad_for(replaced)
-    def gradient() -> None:
-        levels.base.grad(1.0)
+        @ti.kernel
+        def start():
+            for i in x:
+                y[i] = ti.sin(x[i])
 
-    middle, outer = ti.ad.Tape(levels.losses[1]), ti.ad.Tape(levels.losses[2])
-    inner = ti.ad.FwdMode(levels.losses[0], levels.x, ALONG)
-    with pytest.raises(DifferentiationError) as refused, outer, middle, inner:
-        replaced()
-    assert "outer, middle, inner" in str(refused.value) and "replaced()" in str(refused.value)
+        @ti.kernel
+        def couple():
+            for i in x:
+                y[i] = y[i] * x[(i + 1) % N] + x[i] ** 2
+
+        @ti.kernel
+        def multiply():
+            for i in x:
+                y[i] = ti.sin(x[i]) * x[(i + 1) % N] + x[i] ** 2
+
+        @ti.kernel
+        def multiply_back():
+            for i in x:
+                x.grad[i] += y.grad[i] * (ti.cos(x[i]) * x[(i + 1) % N] + factor * 2 * x[i])
+                x.grad[(i + 1) % N] += y.grad[i] * ti.sin(x[i])
+            for i in x:
+                y.grad[i] = 0
+
+        @ti.kernel
+        def add():
+            for i in x:
+                first[None] += y[i] * (i + 1)
+
+        def back_in_python() -> None:
+            for i in range(N):
+                x.grad[i] += y.grad[i] * (ti.cos(x[i]) * x[(i + 1) % N] + 2 * x[i])
+                x.grad[(i + 1) % N] += y.grad[i] * ti.sin(x[i])
+                y.grad[i] = 0.0
+
+        def by_numpy() -> None:
+            held, bar = x.to_numpy(), y.grad.to_numpy()
+            found = bar * (np.cos(held) * np.roll(held, -1) + 2 * held)
+            x.grad.from_numpy(x.grad.to_numpy() + found + np.roll(bar * np.sin(held), 1))
+            y.grad.fill(0)
+
+        def two_launches() -> None:
+            start()
+            couple()
+
+        gradients: dict[str, Callable[[], None]] = {
+            "launched": multiply.grad,
+            "in Python": back_in_python,
+            "by NumPy": by_numpy,
+        }
+        two = how == "in kernels"
+        function = two_launches if two else lambda: multiply()
+        replaced = ti.ad.grad_replaced(function)
+        ti.ad.grad_for(replaced)(lambda: gradients.get(how, multiply_back)())
+        self.is_custom = True
+
+        def base(by: Any) -> None:
+            (replaced if self.is_custom else function)()
+            add()
+
+        self.base: Any = base
+
+
+@pytest.mark.parametrize("kinds", [*itertools.product(KINDS, KINDS), *[(kind,) for kind in KINDS], ()])
+def test_custom_gradients_in_all_combinations(kinds: tuple[str, ...]) -> None:
+    """Those of one, two and three derivatives; each with one kind of a custom gradient."""
+    hows = ("launched", "in kernels", "in Python")
+    levels, h = Replaced(hows[sum(map(KINDS.index, kinds)) % 3]), 1e-6
+    levels.is_custom = False
+    slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
+    levels.is_custom = True
+    for outer in OUTER:
+        found = levels.derivative(kinds, outer)
+        assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), outer  # once more
+        assert found == pytest.approx(slope, rel=1e-5), outer
+
+
+#: a line of each kind of derivative in `Levels`
+LINES = {
+    "tape": "with ti.ad.Tape(loss)",
+    "block": "with ti.ad.FwdMode(loss=loss",
+    "grad": "use(ti.ad.grad(",
+    "jvp": "use(ti.ad.jvp(",
+    "hvp": "use(ti.ad.hvp(",
+}
+
+
+@pytest.mark.parametrize("how", ["of another function", "by NumPy"])
+@pytest.mark.parametrize(
+    "kinds", [("block", "tape"), ("jvp", "grad"), ("grad", "jvp"), ("tape", "tape"), ("hvp", "jvp"), ("jvp", "block")]
+)
+def test_custom_gradients_that_are_not_derivatives_are_refused(kinds: tuple[str, str], how: str) -> None:
+    """In third derivatives of all kinds, and in forward mode; the lines of the call and the blocks are named."""
+    levels = Replaced(how)
+    with pytest.raises(DifferentiationError, match=r"' is another one than that|derivative is lost") as refused:
+        levels.derivative(kinds, "tape")
+    assert "self.is_custom" in str(refused.value) and "with ti.ad.Tape(loss)" in str(refused.value)
+    assert LINES[kinds[0 if kinds[0] != "grad" else 1]] in str(refused.value)
+    if how == "of another function":
+        for outer in ("block", "jvp"):
+            with pytest.raises(DifferentiationError, match="'<lambda>' is another one than that"):
+                levels.derivative((), outer)
 
 
 @pytest.mark.parametrize("what", ["taken", "filled", "assigned"])

@@ -15,7 +15,8 @@ elements stays (`journal/lasting_writes.py`). It takes the gradients of what `fo
 of what `forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
 
 Where such a gradient is differentiated itself, it is what is launched to compute it that is: the launches of `forward`
-and those of `backward`, along a direction (`custom_tangents.py`).
+and those of `backward`, along a direction (`custom_tangents.py`). In blocks of pushforwards, so in third derivatives,
+both are pushed forward (`functional/pushed_custom.py`).
 
 Of a device function, the gradient is a device function:
 
@@ -40,7 +41,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, overload
 
 from tinote.compiler.requests import GRADIENT, Request
@@ -49,12 +50,14 @@ from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.custom_tangents import PushedFunction, PushedGradient
-from tinote.lang.ad.functional.effects import in_gradient
+from tinote.lang.ad.functional.effects import Effects, in_gradient
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import PushedMode
+from tinote.lang.ad.functional.pushed_custom import CustomInBlocks
+from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, lifts_of
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
@@ -63,7 +66,7 @@ from tinote.lang.kernels.access_region import BufferRegions, whole_regions
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, observed_arguments
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, recorder, recording_as, session
+from tinote.lang.session.state import Recorder, independent_recordings, recorder, recording_as, session
 from tinote.source import NOWHERE, Span, caller
 
 Scratch = Field | Sequence[Field] | Callable[..., Field | Sequence[Field]]
@@ -80,37 +83,62 @@ class CustomFunction:
         self.gradient: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tape = recorder.get()
-        if tape is not None and not tape.takes_custom:
-            raise DifferentiationError(
-                f"'{self._name}' has a gradient for reverse mode only: forward mode cannot pass through it, nor can "
-                "third derivatives",
-                caller(),
-                hint="use a tape, or call an undecorated function in forward mode",
-                notes=tape.opened_notes(),
-            )
-        if not isinstance(tape, Journal):
-            return self._function(*args, **kwargs)
-        return self._record(tape, caller(), args, kwargs)
+        outer = recorder.get()
+        if outer is not None and isinstance(base_of(outer), Journal):
+            return self._record(outer, lifts_of(outer), caller(), args, kwargs)
+        if outer is not None and not outer.takes_custom:
+            self._require_agreement(outer, caller(), args, kwargs)
+        return self._function(*args, **kwargs)
 
-    def _record(self, tape: Journal, span: Span, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function as a record of a tape."""
+    def _require_agreement(self, outer: Recorder, span: Span, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """In forward mode, whose tangents are those of the launches: raise unless the gradient gives the same."""
+        self._required_gradient(span)
+        if holds_traced([*args, *kwargs.values()]):
+            args, kwargs = _constants(args, kwargs)
+        effects, launches = Effects(keeps=True), session.launches
+        journal = Journal()
+        with independent_recordings(), ShadowsBefore() as before:
+            journal.leave_shadows(before)
+            try:
+                with effects.listening(), journal.recording():
+                    found = self._record(journal, [], span, args, kwargs, around=outer.opened_notes())
+                found.require_agreement(journal)
+            finally:
+                journal.forget()
+                effects.start.put_back()
+                session.launches = launches
+
+    def _record(
+        self,
+        outer: Recorder,
+        lifts: Sequence[PushedMode],
+        span: Span,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        before: CustomInBlocks | None = None,
+        around: Sequence[Note] | None = None,
+    ) -> Any:
+        """Run the function as a record of the tape below `outer`, in these blocks of pushforwards. `before`: the same,
+        if it is repeated. `around`: the blocks in forward mode for which it is tried alone; then the trial is returned.
+        """
+        tape = base_of(outer)
+        assert isinstance(tape, Journal)
         gradient = self._required_gradient(span)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
         if holds_traced([*args, *kwargs.values()]):
             _tell_lost(tape, self._name, span)
             args, kwargs = _constants(args, kwargs)
-        around = tape.opened_notes()
+        tries, around = around is not None, outer.opened_notes() if around is None else around
 
         def pull(sweep: CustomSweep) -> None:
             following = _following(PushedGradient, sweep, tape, dict(sweep.tangents), custom, around, sweep.gradients)
-            with in_gradient(sweep.read), following:
+            with in_gradient(sweep.read), following, _pulling(blocks, sweep):
                 gradient(*args, **kwargs)
 
-        def again(journal: Journal, _: NumberOf) -> dict[int, Any]:
+        def again(present: Recorder, _: NumberOf) -> dict[int, Any]:
             before, session.launches = session.launches, launches
             try:
-                self._record(journal, span, args, kwargs)
+                self._record(present, [*lifts_of(present), *lifts], span, args, kwargs, blocks)
             finally:
                 session.launches = before
             return {}  # numbers come in and out as constants
@@ -119,10 +147,16 @@ class CustomFunction:
         custom = Custom(self._name, span, pull, scratch=_elements(scratch, span), carries_tangents=True, again=again)
         custom.uses = {}
         custom.notices_stale = custom.is_function = custom.tells_gradients = True
+        blocks = CustomInBlocks(custom, lifts, around, before) if lifts or tries else None
+        if blocks is not None:
+            tape.deepest = max(tape.deepest, blocks.depth)
         tangents = {} if tape.tangents is None else tape.tangents
-        with _following(PushedFunction, Inside(tape, custom), tape, tangents, custom, around, tape.derivative):
+        inside = Inside(tape, custom, around)
+        with _following(PushedFunction, inside, tape, tangents, custom, around, tape.derivative), _running(blocks):
             result = self._function(*args, **kwargs)
         tape.custom(custom)
+        if tries:
+            return blocks
         if may_be_computed(result, {}):
             tape.trace.note_taken_out()
         return result
@@ -170,6 +204,18 @@ def _following(
     return kind(outer, journal, tangents, custom.name, custom.span, around).running()
 
 
+def _running(blocks: CustomInBlocks | None) -> AbstractContextManager[None]:
+    """The same in blocks of pushforwards, if there are any."""
+    present = recorder.get()
+    return nullcontext() if blocks is None or present is None else blocks.running(present)
+
+
+def _pulling(blocks: CustomInBlocks | None, sweep: CustomSweep) -> AbstractContextManager[None]:
+    """The same for its gradient."""
+    present = recorder.get()
+    return nullcontext() if blocks is None or present is None else blocks.pulling(present, sweep)
+
+
 class _BoundCustomFunction:
     """A method with a custom VJP, bound to its object."""
 
@@ -203,7 +249,11 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     numbers and by derivatives that they take; what goes through NumPy is refused. Forward mode around a gradient
     (`ti.ad.hvp`, `ti.ad.jvp`, `ti.ad.FwdMode`) takes any. Reverse mode around it assumes that second derivatives are
     symmetric, as they are where the custom gradient is the derivative of something; that is tried with a random
-    direction, and refused otherwise. Forward mode through the function itself is refused, as are third derivatives.
+    direction, and refused otherwise.
+
+    Forward mode through the function itself follows its launches, and third derivatives take these and those of its
+    gradient. Both need a custom gradient that is the derivative of what the function computes; that is tried along a
+    random direction, and refused otherwise. The function runs twice for that in forward mode.
 
     Parameters
     ----------
@@ -396,9 +446,10 @@ class Inside(Recorder):
 
     lets_record = True
 
-    def __init__(self, tape: Journal, custom: Custom) -> None:
+    def __init__(self, tape: Journal, custom: Custom, around: Sequence[Note] = ()) -> None:
         self._tape = tape
         self._custom = custom
+        self.opened_within = around
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         self._tape.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)

@@ -23,7 +23,7 @@ from tinote.lang.session.owners import claim, give_back, own_duals
 from tinote.lang.session.state import Recorder, independent_recordings, memory_of, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
-from tinote.source import caller
+from tinote.source import Span, caller
 
 
 class Inner:
@@ -65,10 +65,10 @@ class Inner:
         return [result_of(self.task, returned, trace)]
 
 
-def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
-    """Raise for a block inside of another, with the lines of both."""
+def refuse_nesting(what: str, outer: Recorder, why: str, span: Span | None = None) -> NoReturn:
+    """Raise for a block inside of another, with the lines of both; `span`: where it is asked for, if not here."""
     raise DifferentiationError(
-        f"ti.ad.{what} cannot run inside of this block: {why}", caller(), notes=outer.opened_notes()
+        f"ti.ad.{what} cannot run inside of this block: {why}", span or caller(), notes=outer.opened_notes()
     )
 
 

@@ -66,7 +66,7 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     elif isinstance(base, Journal | Unrecorded):
         around = nullcontext()
     else:
-        refuse_nesting(inner.task.what, outer, "it does not record derivatives")
+        refuse_nesting(inner.task.what, outer, "it does not record derivatives", inner.span)
     with around:
         yield
 

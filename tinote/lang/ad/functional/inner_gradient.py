@@ -369,7 +369,6 @@ class _InnerGradient:
         base = self.base
         journal = Journal(trace=outer.inner(), tangents=self.carries or (self.has_duals and again))
         journal.is_inner = True
-        journal.takes_custom = self.has_duals or isinstance(base, ForwardMode)
         journal.opened_within = self.outer.opened_notes()
         if isinstance(base, ForwardMode):
             journal.take_tangents(base, base.nesting(), self.inner.span)
@@ -727,15 +726,18 @@ class AlongDuals(_InnerGradient):
         for gradient in touched:
             assert gradient.tangent is not None
             hold(gradient, held_now(gradient.tangent))
-        for event in self._program.first_writes:  # what was there before has no part in the results
-            assert event.target.adjoint is not None
-            store(event.target.adjoint, event.position, 0.0)
+        for adjoint, position in self._of_first_writes():
+            store(adjoint, position, 0.0)
         for one, part in zip(inputs, self._given, strict=True):
             if not isinstance(one, Field):
                 outer.add(int(part.numbers), Dual(second.adjoint(one).tangent))
         for number in journal.trace.taken_in:
             outer.add(number, Dual(second.adjoints.pop(number, _ZERO).tangent))
         self._add_products(outer, [GradientPart(product) for product in products])
+
+    def _of_first_writes(self) -> Iterator[tuple[Any, Any]]:
+        """The gradients of what Python overwrites at first: what was there before has no part in the results."""
+        return ((event.target.adjoint, event.position) for event in self._program.first_writes)
 
     # ---- where functions have gradients of their own
 
@@ -753,6 +755,8 @@ class AlongDuals(_InnerGradient):
             found += [
                 _tangent_of(one) for one, start in zip(results, self._starts, strict=True) if start.is_differentiated
             ]
+            for adjoint, position in self._of_first_writes():
+                store(adjoint.tangent, position, 0.0)
             found += tangents_of_gradients(self._other_fields())
         symmetry.found = found
 

@@ -152,7 +152,6 @@ class PushedMode(Recorder):
     """
 
     gradients = None
-    takes_custom = False
     #: whether duals hold ordinary values, the results of an inner block
     duals_are_values = False
     #: a trace in forward mode that this block goes on for
@@ -167,19 +166,21 @@ class PushedMode(Recorder):
         self.trace = base.trace.inner([])
         self.trace.computes = self
         self.clears_duals = base.clears_duals
+        #: a function with a custom gradient is a record of a journal (`pushed_custom.py`)
+        self.takes_custom = isinstance(base_of(base), Journal) and base.takes_custom
         #: gradients and duals that hold the results of finished blocks
         self.values = shadows_with_values(base)
         #: memory declared constant that holds varying values, and where these were written
-        self._lost: dict[Buffer, Span] = {} if again is None else dict(again._lost)
+        self.lost: dict[Buffer, Span] = {} if again is None else dict(again.lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
-        self._used: dict[Buffer, Field] = {}
+        self.used: dict[Buffer, Field] = {}
         found = base_of(base)
         if isinstance(found, Journal):
             found.deepest = max(found.deepest, depth)
 
     def lose(self, lost: Mapping[Buffer, Span]) -> None:
         """This memory, which has no tangent, holds values that vary, since these places."""
-        self._lost.update(lost)
+        self.lost.update(lost)
 
     def goes_on_over(self, base: PushedMode) -> None:
         """That is what the recording around is from now on."""
@@ -202,16 +203,16 @@ class PushedMode(Recorder):
     def close(self) -> None:
         """Free its numbers and shadows; the latter are set to zero."""
         with self.below():
-            for field in list(self._used.values()):
+            for field in list(self.used.values()):
                 note_python_write(field.buffer, ..., 0.0)
                 field.memory.clear()
-                del self._used[field.buffer]
+                del self.used[field.buffer]
         self.trace.close()
         self.has_ended = True
 
     def forget(self) -> None:
         """The same where the recording around is over."""
-        self._used = {}
+        self.used = {}
         self.trace.close()
         self.has_ended = True
 
@@ -264,7 +265,7 @@ class PushedMode(Recorder):
         if self._is_constant(field.buffer):
             return None
         found = tangent_field(field, self.depth)
-        if found.buffer not in self._used:
+        if found.buffer not in self.used:
             self._use(found)
             self.making(found.buffer, field.buffer)
         return found
@@ -277,7 +278,7 @@ class PushedMode(Recorder):
     def _use(self, found: Field) -> None:
         if self.again is not None:
             self.again._use(found)
-        self._used[found.buffer] = found
+        self.used[found.buffer] = found
 
     def tangents_of(self, buffer: Buffer) -> Field | None:
         """The same of the field with this buffer."""
@@ -309,7 +310,7 @@ class PushedMode(Recorder):
         return known if known is not None and self._uses(known) else None
 
     def _uses(self, found: Field) -> bool:
-        return found.buffer in self._used or (self.again is not None and self.again._uses(found))
+        return found.buffer in self.used or (self.again is not None and self.again._uses(found))
 
     def point(self, field: Field, direction: Any) -> None:
         """Set the tangents of a field: an array, or the values of another field."""
@@ -331,6 +332,15 @@ class PushedMode(Recorder):
     # ---- what runs
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        pushforward, given = self.pushed(instance, values)
+        with self.below():
+            if session.watchers:
+                note_launch_outside(pushforward, given)
+            native = self.base.launching(pushforward, given) or pushforward.primal
+        return _Launch(self, instance, native, given)
+
+    def pushed(self, instance: Instance, values: tuple[Any, ...]) -> tuple[Instance, tuple[Any, ...]]:
+        """The pushforward of a kernel that is launched with these values, and what it is launched with."""
         self._refuse_shadows(instance)
         specialisation = instance.specialisation
         count = len(specialisation.arrays)
@@ -351,12 +361,8 @@ class PushedMode(Recorder):
         pushed = pushforward.specialisation
         assert isinstance(pushed, PushedSpecialisation)
         for path in pushed.to_constants:
-            self._lost.setdefault(path.buffer, path.span)
-        with self.below():
-            if session.watchers:
-                note_launch_outside(pushforward, given)
-            native = self.base.launching(pushforward, given) or pushforward.primal
-        return _Launch(self, instance, native, given)
+            self.lost.setdefault(path.buffer, path.span)
+        return pushforward, given
 
     def launched(self) -> None:
         self.base.launched()
@@ -375,8 +381,8 @@ class PushedMode(Recorder):
     def _refuse_lost(self, instance: Instance) -> None:
         """Raise for a read of varying values in memory that was declared constant."""
         specialisation = instance.specialisation
-        for buffer in specialisation.accesses().loaded if self._lost else ():
-            if buffer in self._lost:
+        for buffer in specialisation.accesses().loaded if self.lost else ():
+            if buffer in self.lost:
                 self._refuse_reading(buffer, Note("from there this kernel reads them", specialisation.source.span))
 
     def _pushforward(
@@ -437,15 +443,15 @@ class PushedMode(Recorder):
     def _note_constants(self, buffer: Buffer, source: Buffer | None, *, varies: bool, whole: bool) -> None:
         """Note a write by Python to, or from, memory that may be declared constant."""
         is_constant = buffer.dtype.kind == "f" and self._is_constant(buffer)
-        if source in self._lost and not is_constant:
+        if source in self.lost and not is_constant:
             self._refuse_reading(source, Note(f"from there they are copied to '{buffer.name}'", caller()))
-        if is_constant and (varies or source in self._lost):
-            self._lost.setdefault(buffer, caller())
+        if is_constant and (varies or source in self.lost):
+            self.lost.setdefault(buffer, caller())
         elif whole:
-            self._lost.pop(buffer, None)
+            self.lost.pop(buffer, None)
 
     def _refuse_reading(self, buffer: Buffer, note: Note) -> NoReturn:
-        raise broken_gradient_path(buffer.name, self._lost[buffer], [note], declared=True)
+        raise broken_gradient_path(buffer.name, self.lost[buffer], [note], declared=True)
 
     def _base_writes(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
         with self.below():
@@ -485,7 +491,7 @@ class PushedMode(Recorder):
 
     def _tangents_taken(self, buffer: Buffer) -> Field | None:
         """The shadow of memory that Python reads."""
-        if buffer in self._lost:
+        if buffer in self.lost:
             self._refuse_reading(buffer, Note("from there Python reads them", caller()))
         return self._tangents_read(buffer) if self._has_tangents(buffer) else None
 
@@ -498,7 +504,7 @@ class PushedMode(Recorder):
     def taking(self, buffer: Buffer) -> None:
         self.base.taking(buffer)
         own = self.known_tangents(buffer)
-        if buffer in self._lost or (own is not None and (active_listener() is not None or numbers(own.buffer).any())):
+        if buffer in self.lost or (own is not None and (active_listener() is not None or numbers(own.buffer).any())):
             self.trace.note_taken_out()
 
     def sharing(self, buffer: Buffer) -> None:

@@ -115,9 +115,7 @@ class Symmetry:
         found, tangents = [[np.asarray(one, np.float64) for one in parts] for parts in (self.found, moved)]
         ones = [u * one for u, one in zip(self._along, found, strict=True)]
         others = [w * one for w, one in zip(self._weights, tangents, strict=True)]
-        apart = sum([float(one.sum()) for one in ones]) - sum([float(one.sum()) for one in others])
-        rounding = np.sqrt(self._epsilon) * (_length(ones) + _length(others))
-        if not np.isfinite(apart) or abs(apart) <= _TOLERANCE * _length(found) + rounding:
+        if not disagree(ones, others, found, self._epsilon):
             return
         names = ", ".join(dict.fromkeys([f"'{one.name}'" for one in self.customs]))
         raise DifferentiationError(
@@ -128,6 +126,15 @@ class Symmetry:
             "that it takes for constants have no gradient",
             notes=[inner, *outer],
         )
+
+
+def disagree(ones: Sequence[Array], others: Sequence[Array], found: Sequence[Array], epsilon: float) -> bool:
+    """Whether two products differ, the sums of these parts. `found`: the derivative that is tried, a factor of one of
+    them; `epsilon`: that of the numbers.
+    """
+    apart = sum([float(one.sum()) for one in ones]) - sum([float(one.sum()) for one in others])
+    rounding = np.sqrt(epsilon) * (_length(ones) + _length(others))
+    return bool(np.isfinite(apart)) and abs(apart) > _TOLERANCE * _length(found) + rounding
 
 
 def _length(parts: Sequence[Array]) -> float:

@@ -1,0 +1,315 @@
+"""Functions with a custom gradient in blocks of pushforwards (`pushed_mode.py`).
+
+Let f give y of x, and let V be its custom gradient. In a block, f gives y and y' = J x' of x and x', and V has to give
+the adjoints of both of these. If V is the gradient of f, they are those of V itself, pushed forward along x', with the
+adjoints exchanged: of the adjoint of y', whose tangent is the adjoint of y, V makes the adjoint of x', whose tangent is
+that of x. With several blocks, all parts of adjoints are exchanged, the first with the last. A launch of `kernel.grad`
+in V is that of the gradient of the pushforward, with the adjoints where they were.
+
+A custom gradient need not be the gradient of f. Then derivatives by f's launches and by V's would differ. So this is
+tried: f runs in one more block, along a random direction u of all that it reads. The product of its results' tangents
+and their adjoints has to be that of u and what V gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinote.compiler.launch.native import BoundCode
+from tinote.compiler.requests import Request
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.pushed_mode import PushedMode, fields_of
+from tinote.lang.ad.functional.symmetry import disagree
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import held_now, hold
+from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import Recorder, session
+from tinote.runtime.seam import active_listener
+from tinote.source import Span
+
+Array = np.ndarray[Any, Any]
+
+
+class CustomInBlocks:
+    """The record `custom` in these blocks of pushforwards. `around`: what differentiates it; `before`: the same where
+    some of these blocks were open, if it is repeated.
+    """
+
+    def __init__(
+        self, custom: Custom, lifts: Sequence[PushedMode], around: Sequence[Note], before: CustomInBlocks | None
+    ) -> None:
+        if (listener := active_listener()) is not None:
+            listener.taking("a custom gradient in forward mode or in a third derivative")
+        self._custom = custom
+        self._lifts = lifts
+        self._around = around
+        #: all parts of the fields with a gradient that it uses
+        self._parts: list[list[Field]] = []
+        #: the shadows that each block has used
+        self._used: dict[PushedMode, dict[Buffer, Field]] = {} if before is None else before._used
+        #: of these parts: the random direction, and the tangents along it when f has run (None: the same)
+        self._trial: list[tuple[Field, Array, Array | None]] = []
+
+    @property
+    def depth(self) -> int:
+        """That of the trial: no block around has it."""
+        return 1 + max([one.depth for one in self._lifts], default=0)
+
+    @contextmanager
+    def running(self, below: Recorder) -> Iterator[None]:
+        """A block in which f runs; `below` keeps what is overwritten."""
+        trial = _Trial(_with_trace(below), self.depth, self._custom)
+        blocks: list[PushedMode] = [trial]
+        for one in self._lifts:
+            blocks.append(_Within(blocks[-1], one.depth, one.opened, None if one.has_ended else one))
+            blocks[-1].used.update(self._used.get(one, {}))
+        try:
+            with blocks[-1].running():
+                yield
+            self._end(trial, blocks[1:])
+        finally:
+            for block in blocks[1:]:
+                block.forget()
+            trial.close()
+        _leave_out(self._custom, trial.made)
+
+    def _end(self, trial: _Trial, blocks: Sequence[PushedMode]) -> None:
+        """f has run."""
+        self._used = {one: one.used | block.used for one, block in zip(self._lifts, blocks, strict=True)}
+        touched = self._custom.loaded | self._custom.written
+        shadows = {buffer for used in self._used.values() for buffer in used}
+        fields = [one for one in list(session.fields) if one.buffer in touched and _has_adjoint(one)]
+        self._parts = [fields_of(one, blocks) for one in fields if one.buffer not in shadows | trial.made]
+        for one, block in zip(self._lifts, blocks, strict=True):
+            one.lose(block.lost)
+        for parts in self._parts:
+            for part in parts:
+                start, end = trial.moved(part)
+                self._trial.append((part, start, end))
+        self._custom.kept_bytes += sum([start.nbytes for _, start, _ in self._trial])
+
+    # ---- in the reverse sweep
+
+    @contextmanager
+    def pulling(self, below: Recorder, sweep: CustomSweep) -> Iterator[None]:
+        """A block in which V runs."""
+        sweep.use_gradients([part.grad.buffer for parts in self._parts for part in parts])
+        before = [held_now(part.grad.buffer) for part, _, _ in self._trial]
+        blocks: list[PushedMode] = []
+        for one, used in self._used.items():
+            blocks.append(_PushedVJP(blocks[-1] if blocks else _with_trace(below), one, self, used, sweep.gradients))
+        self.exchange()
+        try:
+            with blocks[-1].running() if blocks else nullcontext():
+                yield
+        finally:
+            self.exchange()
+            for block in blocks:
+                block.forget()
+        self._require(before)
+
+    def exchange(self) -> None:
+        """The adjoints of the parts, the first with the last."""
+        for parts in self._parts:
+            for one, other in zip(parts[: len(parts) // 2], reversed(parts), strict=False):
+                _exchange(one.grad.buffer, other.grad.buffer)
+                if one.grad.has_dual:
+                    _exchange(one.grad.dual.buffer, other.grad.dual.buffer)
+
+    def has(self, field: Buffer) -> bool:
+        """Whether the adjoints of a field are among those exchanged."""
+        return any(part.buffer is field for parts in self._parts for part in parts)
+
+    def require_agreement(self, journal: Journal) -> None:
+        """Sweep through a journal with this record alone, from random adjoints of several orders of magnitude."""
+        random = np.random.default_rng(7)
+        gradients = journal.changed_gradients().union([part.grad.buffer for part, _, _ in self._trial])
+        journal.begin_sweep(gradients)
+        for part, _, end in self._trial:
+            if end is not None:
+                held = numbers(part.buffer)
+                seed = random.standard_normal(held.shape) * 10.0 ** random.uniform(-3, 3, held.shape)
+                hold(part.grad.buffer, seed)
+        journal.sweep().run()
+
+    def _require(self, before: Sequence[Array]) -> None:
+        """Raise `DifferentiationError` unless V agrees with f along the random direction."""
+        found: list[Array] = []
+        ones: list[Array] = []
+        others: list[Array] = []
+        for (part, start, end), given in zip(self._trial, before, strict=True):
+            now = held_now(part.grad.buffer)
+            found.append(now - given if end is None else now)
+            ones.append(found[-1] * start)
+            others.append(np.zeros(()) if end is None else given * end)
+        epsilon = max([float(np.finfo(numbers(part.buffer).dtype).eps) for part, _, _ in self._trial], default=0.0)
+        if disagree(ones, others, found, epsilon):
+            self.refuse()
+
+    def refuse(self) -> None:
+        """Raise for a gradient that is not that of f."""
+        raise DifferentiationError(
+            f"the custom gradient of '{self._custom.name}' is another one than that of what is computed, or does not "
+            "compute all of it by launches and traced numbers: its derivative would not be that of the tangents here",
+            self._custom.span,
+            hint="let it add the derivative of what the function computes, and set the gradients of what that "
+            "overwrites to zero",
+            notes=self._around,
+        )
+
+
+class _Within(PushedMode):
+    """A block where f runs: what Python overwrites had tangents before."""
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        if buffer.adjoint is not None:
+            self.tangents_of(buffer)
+        super().writing(buffer, position, value, source)
+
+
+class _Trial(_Within):
+    """The block along the random direction."""
+
+    def __init__(self, base: Recorder, depth: int, custom: Custom) -> None:
+        super().__init__(base, depth, custom.span)
+        self._name = custom.name
+        self._random = np.random.default_rng(5)
+        self._start: dict[Buffer, Array] = {}
+        #: its shadows
+        self.made: set[Buffer] = set()
+
+    def tangent_field(self, field: Field) -> Field | None:
+        found = super().tangent_field(field)
+        if found is not None and found.buffer not in self.made:
+            self.made.add(found.buffer)
+            if _has_adjoint(field):
+                with self.below():
+                    start = self._start[field.buffer] = self._direction(field)
+                    self._store(found, ..., start)
+        return found
+
+    def refuse(self, name: str, span: Span) -> NoReturn:
+        raise DifferentiationError(
+            f"'{name}' cannot run in '{self._name}' here, whose custom gradient is tried along a direction: its own "
+            "derivatives are not known there",
+            span,
+            notes=self.opened_notes(),
+        )
+
+    def _direction(self, field: Field) -> Array:
+        held = numbers(field.buffer)
+        return self._random.standard_normal(held.shape).astype(held.dtype).astype(np.float64)
+
+    def moved(self, field: Field) -> tuple[Array, Array | None]:
+        """The direction of a field, and its tangents now, if they are others."""
+        own = self.known_tangents(field.buffer)
+        if own is None or field.buffer not in self._start:  # Python has filled it
+            return self._direction(field), np.zeros(())
+        start, end = self._start[field.buffer], held_now(own.buffer)
+        return start, None if np.array_equal(start, end) else end
+
+
+class _PushedVJP(PushedMode):
+    """The block `of` where V runs, with the shadows `used` there. The tangents of gradients are the gradients of
+    tangents.
+    """
+
+    def __init__(
+        self, base: Recorder, of: PushedMode, function: CustomInBlocks, used: dict[Buffer, Field], gradients: Request
+    ) -> None:
+        super().__init__(base, of.depth, of.opened)
+        self.used.update(used)
+        self._function = function
+        self.gradients = gradients  # type: ignore[assignment]
+
+    def tangent_field(self, field: Field) -> Field | None:
+        return self._of_gradient(field.buffer) if _is_gradient(field.buffer) else super().tangent_field(field)
+
+    def known_tangents(self, buffer: Buffer) -> Field | None:
+        return self._of_gradient(buffer) if _is_gradient(buffer) else super().known_tangents(buffer)
+
+    def _of_gradient(self, gradient: Buffer) -> Field | None:
+        primal = gradient.primal
+        assert primal is not None
+        if not self._function.has(primal):
+            self._function.refuse()
+        own = self.tangents_of(primal)
+        return None if own is None else own.grad
+
+    def _has_tangents(self, buffer: Buffer) -> bool:
+        return _is_gradient(buffer) or super()._has_tangents(buffer)
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        if instance.needs_seed:
+            self._function.refuse()
+        pushforward, given = self.pushed(instance, values)
+        assert self.gradients is not None
+        facts = pushforward.specialisation.gradient_facts(self.gradients)
+        if facts.old_values or facts.overwritten:
+            self._function.refuse()
+        with self.below():
+            native = self.base.launching_gradient(pushforward, given)
+        return _Gradient(None if isinstance(self.base, _PushedVJP) else self._function, native, given)
+
+
+class _Gradient:
+    """The gradient of a pushforward, which runs in place of that of a kernel. `function`: whose adjoints are exchanged
+    meanwhile, if they are to be.
+    """
+
+    def __init__(self, function: CustomInBlocks | None, native: BoundCode | _Gradient, given: tuple[Any, ...]) -> None:
+        self._function = function
+        self._native = native
+        self._given = given
+
+    def launch(self, values: tuple[Any, ...]) -> None:
+        """Run, with other values than those of the kernel."""
+        if self._function is None:
+            self._native.launch(self._given)
+            return
+        self._function.exchange()
+        try:
+            self._native.launch(self._given)
+        finally:
+            self._function.exchange()
+
+
+def _with_trace(below: Recorder) -> Recorder:
+    """The recorder of a function or of its gradient, with the trace that blocks need: no number is one of its own."""
+    if not isinstance(below, ForwardMode):
+        below.trace = Trace(refuses=True)  # type: ignore[attr-defined]
+    return below
+
+
+def _has_adjoint(field: Field) -> bool:
+    return field.buffer.primal is None and field.buffer.dtype.kind == "f" and field.has_grad
+
+
+def _is_gradient(buffer: Buffer) -> bool:
+    return buffer.primal is not None and buffer.primal.adjoint is buffer
+
+
+def _exchange(one: Buffer, other: Buffer) -> None:
+    held = held_now(one)
+    hold(one, held_now(other))
+    hold(other, held)
+
+
+def _leave_out(custom: Custom, buffers: Iterable[Buffer]) -> None:
+    """Memory that is needed by the trial alone takes no part in a record."""
+    for buffer in buffers:
+        for known in (custom.loaded, custom.written, custom.fully_overwritten):
+            known.discard(buffer)
+        if custom.uses is not None:
+            custom.uses.pop(buffer, None)
