@@ -91,7 +91,7 @@ class Recorder:
     #: whether it differentiates nothing that runs now, so that others may record and differentiate meanwhile
     #: (`independent_recordings`)
     lets_record = False
-    #: whether functions with a custom gradient can run
+    #: whether functions with a custom gradient run without being followed by their launches (else these must agree)
     takes_custom = True
     #: how many levels of derivatives around it have memory of their own (`ad/functional/pushed_mode.py`)
     depth = 0

@@ -152,6 +152,7 @@ class PushedMode(Recorder):
     """
 
     gradients = None
+    takes_custom = False
     #: whether duals hold ordinary values, the results of an inner block
     duals_are_values = False
     #: a trace in forward mode that this block goes on for
@@ -166,8 +167,6 @@ class PushedMode(Recorder):
         self.trace = base.trace.inner([])
         self.trace.computes = self
         self.clears_duals = base.clears_duals
-        #: a function with a custom gradient is a record of a journal (`pushed_custom.py`)
-        self.takes_custom = isinstance(base_of(base), Journal) and base.takes_custom
         #: gradients and duals that hold the results of finished blocks
         self.values = shadows_with_values(base)
         #: memory declared constant that holds varying values, and where these were written
