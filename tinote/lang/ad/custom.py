@@ -41,7 +41,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 from tinote.compiler.requests import GRADIENT, Request
@@ -132,7 +132,7 @@ class CustomFunction:
 
         def pull(sweep: CustomSweep) -> None:
             following = _following(PushedGradient, sweep, tape, dict(sweep.tangents), custom, around, sweep.gradients)
-            with in_gradient(sweep.read), following, _pulling(blocks, sweep):
+            with in_gradient(sweep.read), following if blocks is None else blocks.pulling(following, sweep):
                 gradient(*args, **kwargs)
 
         def again(present: Recorder, _: NumberOf) -> dict[int, Any]:
@@ -152,7 +152,8 @@ class CustomFunction:
             tape.deepest = max(tape.deepest, blocks.depth)
         tangents = {} if tape.tangents is None else tape.tangents
         inside = Inside(tape, custom, around)
-        with _following(PushedFunction, inside, tape, tangents, custom, around, tape.derivative), _running(blocks):
+        following = _following(PushedFunction, inside, tape, tangents, custom, around, tape.derivative)
+        with following if blocks is None else blocks.running(following):
             result = self._function(*args, **kwargs)
         tape.custom(custom)
         if tries:
@@ -202,18 +203,6 @@ def _following(
     if not derivative.has_tangents:
         return recording_as(outer)
     return kind(outer, journal, tangents, custom.name, custom.span, around).running()
-
-
-def _running(blocks: CustomInBlocks | None) -> AbstractContextManager[None]:
-    """The same in blocks of pushforwards, if there are any."""
-    present = recorder.get()
-    return nullcontext() if blocks is None or present is None else blocks.running(present)
-
-
-def _pulling(blocks: CustomInBlocks | None, sweep: CustomSweep) -> AbstractContextManager[None]:
-    """The same for its gradient."""
-    present = recorder.get()
-    return nullcontext() if blocks is None or present is None else blocks.pulling(present, sweep)
 
 
 class _BoundCustomFunction:

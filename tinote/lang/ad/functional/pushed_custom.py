@@ -14,7 +14,7 @@ and their adjoints has to be that of u and what V gives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,7 +34,7 @@ from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, session
+from tinote.lang.session.state import Recorder, recorder, session
 from tinote.runtime.seam import active_listener
 from tinote.source import Span
 
@@ -67,9 +67,14 @@ class CustomInBlocks:
         return 1 + max([one.depth for one in self._lifts], default=0)
 
     @contextmanager
-    def running(self, below: Recorder) -> Iterator[None]:
-        """A block in which f runs; `below` keeps what is overwritten."""
-        trial = _Trial(_with_trace(below), self.depth, self._custom)
+    def running(self, below: AbstractContextManager[None]) -> Iterator[None]:
+        """A block in which f runs; in the block `below`, its recorder keeps what is overwritten."""
+        with below, self._running_over(_present()):
+            yield
+
+    @contextmanager
+    def _running_over(self, below: Recorder) -> Iterator[None]:
+        trial = _Trial(below, self.depth, self._custom)
         blocks: list[PushedMode] = [trial]
         for one in self._lifts:
             blocks.append(_Within(blocks[-1], one.depth, one.opened, None if one.has_ended else one))
@@ -102,13 +107,18 @@ class CustomInBlocks:
     # ---- in the reverse sweep
 
     @contextmanager
-    def pulling(self, below: Recorder, sweep: CustomSweep) -> Iterator[None]:
+    def pulling(self, below: AbstractContextManager[None], sweep: CustomSweep) -> Iterator[None]:
         """A block in which V runs."""
+        with below, self._pulling_over(_present(), sweep):
+            yield
+
+    @contextmanager
+    def _pulling_over(self, below: Recorder, sweep: CustomSweep) -> Iterator[None]:
         sweep.use_gradients([part.grad.buffer for parts in self._parts for part in parts])
         before = [held_now(part.grad.buffer) for part, _, _ in self._trial]
         blocks: list[PushedMode] = []
         for one, used in self._used.items():
-            blocks.append(_PushedVJP(blocks[-1] if blocks else _with_trace(below), one, self, used, sweep.gradients))
+            blocks.append(_PushedVJP(blocks[-1] if blocks else below, one, self, used, sweep.gradients))
         self.exchange()
         try:
             with blocks[-1].running() if blocks else nullcontext():
@@ -285,10 +295,12 @@ class _Gradient:
             self._function.exchange()
 
 
-def _with_trace(below: Recorder) -> Recorder:
+def _present() -> Recorder:
     """The recorder of a function or of its gradient, with the trace that blocks need: no number is one of its own."""
+    below = recorder.get()
+    assert below is not None
     if not isinstance(below, ForwardMode):
-        below.trace = Trace(refuses=True)  # type: ignore[attr-defined]
+        below.trace = Trace(refuses=True)
     return below
 
 
