@@ -350,13 +350,10 @@ class Journal(Recorder):
     def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
         """The code for a launch with traced numbers as inputs or outputs."""
         tangents = self.derivative.has_tangents
-        if (
-            instance.returns_floats
-            or tangents
-            or (values and Traced in map(type, values) and any(map(_is_active, values)))
-        ):
-            return NumberFlow(self.trace, instance, tangents=tangents)
-        return None
+        takes = bool(values) and Traced in map(type, values) and any(map(_is_active, values))
+        if not (takes or tangents or instance.returns_floats):
+            return None
+        return NumberFlow(self.trace, instance, tangents=tangents)
 
     # ---- memory without a gradient
 
@@ -997,16 +994,8 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
-        return Sweep(
-            self.events,
-            self.saved,
-            gradients or self.derivative,
-            done,
-            self._has_initialising_writes,
-            self.active,
-            self.tangents,
-            self.begin_gradients,
-        )
+        further = self._has_initialising_writes, self.active, self.tangents, self.begin_gradients
+        return Sweep(self.events, self.saved, gradients or self.derivative, done, *further)
 
     def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
         """A sweep of another kind through these events, defined by `how`."""
