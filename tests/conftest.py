@@ -210,7 +210,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Garbage is collected from here on."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 
@@ -220,6 +219,13 @@ def only_new_objects() -> None:
     """From here on, garbage is looked for among what this test and later ones make. What there is now stays out of it:
     to go through the objects of a whole run takes seconds, each time.
     """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def only_new_objects_in_each_file() -> None:
+    """The same for each file: what earlier ones have left is not looked through by its collections."""
     gc.collect()
     gc.freeze()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import subprocess
@@ -239,6 +240,7 @@ def test_what_counts_as_a_class(text: str, lines: dict[str, int], twice: set[str
     assert (dict(found), repeated(name for name, _ in found)) == (lines, twice)
 
 
+@functools.cache
 def package_classes() -> list[tuple[str, str, int]]:
     """Every class of the package: its module, its name, its lines."""
     return [
