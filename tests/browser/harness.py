@@ -196,6 +196,8 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
         "--LabApp.expose_app_in_browser=True",
         "--JupyterNotebookApp.expose_app_in_browser=True",
         "--LabApp.extension_manager=readonly",
+        # It would start npm and look for servers of languages.
+        "--LanguageServerManager.autodetect=False",
         *(f"--{app}.extra_labextensions_path={EXTENSIONS}" for app in ("LabApp", "JupyterNotebookApp")),
     ]
     log = root / "lab.log"
