@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import USUAL, USUAL_ON_GPU
 from tests.lang.test_fast_maths_magnitudes import program as products
 from tests.lang.test_fast_maths_magnitudes import wrong_program
 from tests.passes.witness import broken_promises
@@ -46,9 +47,7 @@ from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import element_type, is_float
 
-PROGRAMS = 130
-PROGRAMS_ON_GPU = 150
-"""The defaults of `--random-programs`."""
+PROGRAMS, PROGRAMS_ON_GPU = USUAL, USUAL_ON_GPU
 
 SHOWN_BY = Path(__file__).parent / "golden" / "mutations.json"
 """The number of the first program that shows each mistake; `--update-golden` looks for them anew."""
