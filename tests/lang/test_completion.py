@@ -9,6 +9,7 @@ from manual.reference import MODULES, RETURNED, members, public
 
 import tinote as ti
 from tinote.completion import Documented, documented_names
+from tinote.config import Config
 
 
 def objects() -> dict[str, Any]:
@@ -57,6 +58,34 @@ def test_what_is_shown_is_there() -> None:
             getattr(one, each)
 
 
+FUNCTIONS = [
+    pytest.param(one, id=f"{owner}.{name}")
+    for owner, module in MODULES.items()
+    for name in dir(module)
+    for one in [getattr(module, name)]
+    if type(one).__module__.startswith("tinote") and not isinstance(one, tuple)
+]
+"""Functions of the language, types, targets and other objects that are not classes: `ti.sin`, `ti.f32`, `ti.cpu`."""
+
+
+@pytest.mark.parametrize("one", FUNCTIONS)
+def test_functions_and_constants_show_no_internals(one: Any) -> None:
+    shown = {name for name in dir(one) if not name.startswith("_")}
+    options = Config._fields if one is ti.cfg else ()
+    listed = documented_names(type(one)) if isinstance(one, Documented) else ()
+    assert shown == {*options, *listed}
+    for each in shown:
+        getattr(one, each)
+
+
+def test_functions_for_kernels_show_no_internals() -> None:
+    @ti.func
+    def double(a):
+        return 2 * a
+
+    assert [name for name in dir(double) if not name.startswith("_")] == []
+
+
 CLASSES = [
     pytest.param(one, id=name)
     for name, one in [
@@ -90,6 +119,16 @@ def test_structs_show_their_members() -> None:
     assert shown == {"field", "items", "keys", "mass", "momentum", "to_dict", "velocity"}
     balls = {name for name in dir(Ball.field(shape=3)) if not name.startswith("_")}
     assert {"mass", "velocity", "to_numpy"} <= balls and "entries" not in balls
+
+
+def test_argument_packs_show_their_members() -> None:
+    """Names that the package uses itself are free for members."""
+    kind = ti.types.argpack(kind=ti.i32, leaves=ti.f32, entries=ti.f32)
+    pack = kind(kind=1, leaves=2.0, entries=3.0)
+    assert [name for name in dir(kind) if not name.startswith("_")] == ["members"]
+    assert [name for name in dir(pack) if not name.startswith("_")] == ["entries", "items", "keys", "kind", "leaves"]
+    pack.kind = 4
+    assert (pack.kind, pack.leaves, pack.entries) == (4, 2.0, 3.0)
 
 
 def test_bases_count() -> None:

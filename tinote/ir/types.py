@@ -16,11 +16,23 @@ import math
 import struct
 from typing import NamedTuple
 
+from tinote.completion import Documented
+
 _SINGLE, _HALF = struct.Struct("<f"), struct.Struct("<e")
 
 
-class Scalar:
-    """A number type: `kind` is 'f', 'i', 'u', or 'b' for truth values. One object a type, compared by identity."""
+class Scalar(Documented):
+    """A number type. There is one object of each, compared by identity.
+
+    Attributes
+    ----------
+    bits : int
+        The width.
+    kind : str
+        'f', 'i' or 'u' for floats, signed and unsigned integers; 'b' for truth values.
+    name : str
+        The name in the package, such as 'f32'.
+    """
 
     __slots__ = ("bits", "kind", "name")
 

@@ -47,11 +47,16 @@ class Settings:
 
     @property
     def default_fp(self) -> Scalar:
+        """The type of floats whose type is not written."""
         return scalar_named(session.config.default_fp)
 
     @property
     def default_ip(self) -> Scalar:
+        """The type of integers whose type is not written."""
         return scalar_named(session.config.default_ip)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *Config._fields})
 
     def __getattr__(self, name: str) -> Any:
         if name not in Config._fields:

@@ -64,7 +64,7 @@ from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_comp
 from tinote.lang.index_regions import IndexRegion, IndexRegions, region_at, whole_region
 from tinote.lang.kernels.access_region import BufferRegions, whole_regions
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, observed_arguments
-from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.func import Func, with_replacement
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, independent_recordings, recorder, recording_as, session
 from tinote.source import NOWHERE, Span, caller
@@ -282,7 +282,7 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     if function is None:
         return functools.partial(grad_replaced, scratch=scratch)
     if isinstance(function, Func):
-        return function.replaced()
+        return with_replacement(function)
     _require_function(function, "grad_replaced")
     return CustomFunction(function, scratch)
 

@@ -14,7 +14,7 @@ step(scene)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,13 @@ class ArgPackType:
         missing = [name for name in names if name not in given]
         if missing:
             raise KernelArgumentError(f"member '{missing[0]}' of the argument pack is missing", caller())
-        return ArgPack(self, {name: self.converted(name, given[name]) for name in names})
+        return ArgPack(self, {name: self._converted(name, given[name]) for name in names})
 
-    def converted(self, name: str, value: Any) -> Any:
+    def _converted(self, name: str, value: Any) -> Any:
         """`value` as the member `name` holds it. Raises `KernelArgumentError`."""
         hint = self.members[name]
         if pack_of(hint) is not None:
-            if not isinstance(value, ArgPack) or value.kind is not hint:
+            if not isinstance(value, ArgPack) or value._kind is not hint:
                 raise KernelArgumentError(
                     f"member '{name}' is an argument pack of its own type, not {value!r}", caller()
                 )
@@ -77,11 +77,11 @@ class ArgPackType:
         except FieldError as error:
             raise KernelArgumentError(error.message, caller(), error.hint) from None
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def __tinote_leaves__(self, value: Any) -> list[Any] | None:
         """What a pack of this type holds; None of anything else."""
-        return list(value.leaves()) if isinstance(value, ArgPack) and value.kind is self else None
+        return list(value._leaves()) if isinstance(value, ArgPack) and value._kind is self else None
 
-    def expected(self) -> str:
+    def __tinote_expected__(self) -> str:
         """What an argument is, for messages."""
         return "an argument pack of the annotated type"
 
@@ -94,43 +94,46 @@ class ArgPack:
     of its components.
     """
 
-    kind: ArgPackType
-    entries: dict[str, Any]
+    _kind: ArgPackType
+    _entries: dict[str, Any]
 
     def __init__(self, kind: ArgPackType, entries: dict[str, Any]) -> None:
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "entries", entries)
+        object.__setattr__(self, "_kind", kind)
+        object.__setattr__(self, "_entries", entries)
 
     def __getattr__(self, name: str) -> Any:
-        entries = self.__dict__.get("entries", {})
+        entries = self.__dict__.get("_entries", {})
         if name not in entries:
             raise no_attribute("an argument pack", name, entries)
         return entries[name]
 
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self._entries]
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.entries:
-            raise no_attribute("an argument pack", name, self.entries)
-        self.entries[name] = self.kind.converted(name, value)
+        if name not in self._entries:
+            raise no_attribute("an argument pack", name, self._entries)
+        self._entries[name] = self._kind._converted(name, value)
 
     @property
     def keys(self) -> list[str]:
         """The names of the members."""
-        return list(self.entries)
+        return list(self._entries)
 
     def items(self) -> Any:
         """The members as pairs of name and value."""
-        return self.entries.items()
+        return self._entries.items()
 
-    def leaves(self) -> Iterator[Any]:
+    def _leaves(self) -> Iterator[Any]:
         """All members in order, those of packs among them in their place."""
-        for value in self.entries.values():
+        for value in self._entries.values():
             if isinstance(value, ArgPack):
-                yield from value.leaves()
+                yield from value._leaves()
             else:
                 yield value
 
     def __repr__(self) -> str:
-        shown = [f"{k}: {v.tolist() if isinstance(v, np.ndarray) else v!r}" for k, v in self.entries.items()]
+        shown = [f"{k}: {v.tolist() if isinstance(v, np.ndarray) else v!r}" for k, v in self._entries.items()]
         return f"{{{', '.join(shown)}}}"
 
 

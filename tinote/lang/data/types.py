@@ -89,11 +89,11 @@ class SparseMatrixBuilderType:
     def __call__(self) -> SparseMatrixBuilderType:
         return self
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def __tinote_leaves__(self, value: Any) -> list[Any] | None:
         """The lists of a builder; None of what is none."""
         return None if adds_at(value) is None else [getattr(value, name) for name in self.__tinote_pack__]
 
-    def expected(self) -> str:
+    def __tinote_expected__(self) -> str:
         """What an argument is, for messages."""
         return "a ti.linalg.SparseMatrixBuilder"
 

@@ -181,9 +181,9 @@ class Binding:
 
     def _leaves(self, node: ast.arg, hint: Any, value: Any) -> list[Any]:
         """What an argument pack, or a builder, holds."""
-        found = hint.leaves(value)
+        found = hint.__tinote_leaves__(value)
         if found is None:
-            raise self._bad_argument(node, value, hint.expected())
+            raise self._bad_argument(node, value, hint.__tinote_expected__())
         return found
 
     # ---- off the fast path

@@ -100,15 +100,16 @@ class Func(Tokenised, Generic[P, R]):
         gradient = None if replacement is None else replacement.gradient
         return source.text, self.__tinote_self__, gradient, captured, evaluated_annotations(source)
 
-    def replaced(self) -> Func:
-        """This function with a gradient of its own, which is yet to be registered."""
-        found = object.__new__(Func)
-        found.__dict__.update(self.__dict__)
-        found.__tinote_replacement__ = Replacement()
-        return found
-
     def __repr__(self) -> str:
         return f"<func {self.__tinote_function__.name}>"
+
+
+def with_replacement(function: Func) -> Func:
+    """A device function with a gradient of its own, which is yet to be registered."""
+    found = object.__new__(Func)
+    found.__dict__.update(function.__dict__)
+    found.__tinote_replacement__ = Replacement()
+    return found
 
 
 def parts_of(made: Any, source: FunctionSource) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from typing import Any
 
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.types import template
-from tinote.lang.kernels.func import Func, func
+from tinote.lang.kernels.func import Func, func, with_replacement
 from tinote.lang.maths.arithmetic import abs as abs_
 from tinote.lang.maths.arithmetic import max as max_
 from tinote.lang.maths.arithmetic import select, zero
@@ -58,7 +58,7 @@ _SWEEPS = 16
 
 def _with_adjoint(function: Any, adjoint: Any) -> Func:
     """A device function with a gradient of its own, `adjoint`."""
-    found = func(function).replaced()
+    found = with_replacement(func(function))
     assert found.__tinote_replacement__ is not None
     found.__tinote_replacement__.gradient = func(adjoint)
     return found

@@ -13,6 +13,7 @@ from numbers import Integral
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
+from tinote.completion import Documented
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
 from tinote.errors import DifferentiationError, FieldError, Note, SerializationError, closest, suggestion
@@ -33,16 +34,23 @@ else:
     gpu = lazy("tinote.runtime.gpu")  # programs that run on the CPU need nothing of it
 
 
-class Arch:
-    """A target that programs may ask for: the CPU, a GPU, or plain Python; what is not there falls back to the CPU,
-    with one warning. Names of one target are equal: that of this machine's processor to `ti.cpu`, and those of the
-    ways to a graphics card that kernels run by to `ti.gpu`. `real`: whether it is there on any machine.
+class Arch(Documented):
+    """A target that programs may ask for: the CPU, a GPU, or plain Python.
+
+    A target that the machine does not have falls back to the CPU, with one warning. Names of the same target are equal:
+    that of this machine's processor to `ti.cpu`, and those of the graphics interfaces that kernels can use to `ti.gpu`.
+
+    Attributes
+    ----------
+    name : str
+        The name in the package, such as 'cpu'.
     """
 
     __slots__ = ("name", "real")
 
     def __init__(self, name: str, real: bool) -> None:
         self.name = name
+        #: whether each machine has it
         self.real = real
 
     @property
