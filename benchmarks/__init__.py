@@ -1,6 +1,6 @@
 """Speed, measured fairly: tinote beside its peers and beside C, in separate processes that take turns.
 
-`python -m benchmarks` prints one table a case; `python -m benchmarks --help` lists the workloads and options.
+`python -m benchmarks` prints a table for each case; `python -m benchmarks --help` lists the workloads and options.
 
 | file | what it holds |
 |---|---|

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print a table a case, and write JSON if asked."""
+"""`python -m benchmarks`: measure, print a table for each case, and write JSON if asked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Docstrings of the public names, in NumPy's format: a summary, every parameter by its name, what is returned and
-raised, and examples, which run.
+"""Docstrings of the public names, in NumPy's format: a summary, every parameter by its name and type, what is returned
+and raised, and examples, which run.
 
 A property and a method without parameters say in their summary what they give; so does a function of the language
 whose name stands for its value. Exceptions and enumerations need no example.
@@ -75,6 +75,9 @@ class Documented:
             yield "a summary: one line that names it"
         if missing := [name for name in self.parameters if name not in names["Parameters"]]:
             yield f"parameters {', '.join(missing)}"
+        untyped = [each.head for each in text.entries("Parameters") if not each.head.startswith("*")]
+        if untyped := [head for head in untyped if " : " not in head]:
+            yield f"types of {'; '.join(untyped)}"
         if dataclasses.is_dataclass(self.value) and self.is_uncalled:
             fields = [field.name for field in dataclasses.fields(self.value) if not field.name.startswith("_")]
             if missing := [name for name in fields if name not in names["Attributes"]]:

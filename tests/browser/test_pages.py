@@ -277,7 +277,7 @@ def test_pictures_and_films_are_made_by_the_page(
     assert picture.format == "PNG" and picture.width == 480 and picture.height > 600
     shown = np.asarray(picture.convert("RGB"))
     assert len(np.unique(shown[:480].reshape(-1, 3), axis=0)) > 50 and (shown[-100:] < 120).any()
-    found.button("Record a film").click()
+    found.button("Record a video").click()
     expect(found.button("End the recording and save it")).to_be_visible()
     found.button("Play").click()
     found.wait_step(lambda step: step > 20)
@@ -298,7 +298,7 @@ def test_pictures_and_films_are_made_by_the_page(
         gif.seek(frame)
         colors = np.asarray(gif.convert("RGB"), dtype=float)
         assert np.abs(colors.mean((0, 1)) - shown.mean((0, 1))).max() < 6
-    expect(found.button("Record a film")).to_be_enabled()
+    expect(found.button("Record a video")).to_be_enabled()
     assert found.problems == []
 
 

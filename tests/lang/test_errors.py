@@ -222,3 +222,5 @@ def test_an_index_outside_of_a_field() -> None:
     x = ti.field(ti.f32, shape=3)
     with pytest.raises(KernelIndexError, match=r"not slice\n.*slice the array, `x\.to_numpy\(\)"):
         x[1:2]
+    with pytest.raises(KernelIndexError, match=r"not slice\n.*`x\.fill\(…\)` and `x\.from_numpy\(…\)` set all"):
+        x[:] = 1.0

@@ -59,7 +59,7 @@ def test_other_names_are_refused_before_a_frame_is_made(tmp_path: Path, name: st
         raise AssertionError("a frame was asked for")
         yield
 
-    with pytest.raises(ViewError, match="a film's name does not end in") as refused:
+    with pytest.raises(ViewError, match="a video's name does not end in") as refused:
         write_film(tmp_path / name, never(), 25)
     assert ".gif, .mp4 or .webm" in str(refused.value.hint)
     assert list(tmp_path.iterdir()) == []

@@ -92,7 +92,7 @@ def test_the_picture_has_the_fields_shape_and_the_maps_colours():
         (np.zeros((3, 3, 2)), {}, "not a picture"),
         (np.array([["a"]]), {}, "not numbers"),
         (np.zeros((2, 2, 3), np.int32), {}, "colours must be floats"),
-        (np.zeros((2, 2)), {"cmap": "jett"}, "no colour map 'jett'"),
+        (np.zeros((2, 2)), {"cmap": "jett"}, "no colour map 'jett'; did you mean 'jet'"),
         (np.zeros((2, 2)), {"limits": (1, 1)}, "limits"),
         (np.zeros((2, 2)), {"size": 3}, "size"),
         (np.zeros((2, 2)), {"pointer": 3}, "pointer must be a function of a Pointer, not 3"),

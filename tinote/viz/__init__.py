@@ -1,4 +1,4 @@
-"""`ti.viz`: live views of particles, fields and scenes, pages and films of them, the compiler's explorer, and the
+"""`ti.viz`: live views of particles, fields and scenes, pages and videos of them, the compiler's explorer, and the
 views of gradients, access rules and sweeps.
 """
 

@@ -166,7 +166,11 @@ def vector_field(
         The type of the components.
     shape : int or tuple of int, optional
         The extent of each index dimension, as for `ti.field`.
-    name, offset, order
+    name : str, optional
+        As for `ti.field`.
+    offset : int or tuple of int, optional
+        As for `ti.field`.
+    order : str, optional
         As for `ti.field`.
     layout : ti.Layout, default ti.Layout.AOS
         Whether the components of an element lie together (AOS), or each component has an array of its own (SOA).
@@ -222,7 +226,11 @@ def matrix_field(
         The type of the components.
     shape : int or tuple of int, optional
         The extent of each index dimension, as for `ti.field`.
-    name, offset, order
+    name : str, optional
+        As for `ti.field`.
+    offset : int or tuple of int, optional
+        As for `ti.field`.
+    order : str, optional
         As for `ti.field`.
     layout : ti.Layout, default ti.Layout.AOS
         Whether the components of an element lie together (AOS), or each component has an array of its own (SOA).

@@ -489,8 +489,8 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 what = f"an index of '{self.name}' must be an integer, not {type(i).__name__}"
-                hint = "slice the array, `x.to_numpy()[…]`" if isinstance(i, slice) else ""
-                raise KernelIndexError(what, caller(), hint)
+                hint = "slice the array, `x.to_numpy()[…]`; `x.fill(…)` and `x.from_numpy(…)` set all elements"
+                raise KernelIndexError(what, caller(), hint if isinstance(i, slice) else "")
             if not first <= i < first + extent:
                 valid = f": valid are {first} to {first + extent - 1}" if first else ""
                 what = f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"

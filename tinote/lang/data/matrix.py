@@ -722,7 +722,7 @@ class Vector(Matrix):
     ----------
     values : sequence of numbers, or int
         The components, or the number of components of a vector of zeros.
-    m
+    m : int, optional
         As for `ti.Matrix`.
     dt : number type, optional
         The type of the components.

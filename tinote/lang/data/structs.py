@@ -183,7 +183,9 @@ class StructType(Documented, Tokenised):
         ----------
         shape : int or tuple of int, optional
             The extent of each index dimension.
-        offset, order, name
+        offset : int or tuple of int, optional
+            As for `ti.field`.
+        order, name : str, optional
             As for `ti.field`.
         layout : ti.Layout, default ti.Layout.AOS
             Whether the members of an element lie together (AOS), or each has an array of its own (SOA).

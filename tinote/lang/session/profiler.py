@@ -101,6 +101,8 @@ def kernel_profiler_info() -> ProfileTable:
 def print_kernel_profiler_info(mode: str = "count") -> None:
     """Print the time that each task has taken so far.
 
+    `ti.kernel_profiler_print` and `ti.print_kernel_profile_info` are older names of it, kept for existing programs.
+
     Parameters
     ----------
     mode : {"count", "trace"}

@@ -13,8 +13,8 @@ from numbers import Integral
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, Unpack
 
-from tinote.completion import Documented
 from tinote.compiler.requests import GRADIENT, Request
+from tinote.completion import Documented
 from tinote.config import Config
 from tinote.errors import DifferentiationError, FieldError, Note, SerializationError, closest, suggestion
 from tinote.ir.nodes import Buffer

@@ -142,13 +142,23 @@ def ensemble(
     ----------
     function : callable
         The loss of a scene.
-    over, zip
-        The scenes, as for `ti.sweep`.
-    argnums, wrt, output
-        What is differentiated, and with respect to what, as for `ti.ad.value_and_grad`.
+    over : dict of lists, list of dicts, or pandas.DataFrame
+        The arguments of the scenes, as for `ti.sweep`.
+    zip : bool, default False
+        As for `ti.sweep`.
+    argnums : int or sequence of int, optional
+        As for `ti.ad.value_and_grad`.
+    wrt : Field or sequence of Field, optional
+        As for `ti.ad.value_and_grad`.
+    output : Field or Ndarray, optional
+        As for `ti.ad.value_and_grad`.
     reduction : {"mean", "sum"} or callable
         Or an associative function of two pairs `(loss, gradient)` that returns a pair.
-    where, workers, threads, seed
+    where : str, dask.distributed.Client or cluster, optional
+        As for `ti.sweep`.
+    workers, threads : int, optional
+        As for `ti.sweep`.
+    seed : int, default 0
         As for `ti.sweep`.
 
     Returns

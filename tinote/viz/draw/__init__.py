@@ -1,1 +1,1 @@
-"""Pictures, charts, meshes and films as data and files."""
+"""Pictures, charts, meshes and videos as data and files."""

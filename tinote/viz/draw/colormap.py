@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.errors import suggestion
 from tinote.viz.draw.arrays import ViewError, as_colors, as_numbers
 from tinote.viz.draw.scale import form_of
 
@@ -62,12 +63,13 @@ def table(name: Any, levels: int = 256) -> np.ndarray:
 def _of_matplotlib(name: str, levels: int) -> np.ndarray:
     """A map that matplotlib has, where it is installed."""
     try:
-        known = importlib.import_module("matplotlib").colormaps.get(name)  # It is large, and few views need it.
+        maps = importlib.import_module("matplotlib").colormaps  # It is large, and few views need it.
     except ImportError:
-        known = None
+        maps = {}
+    known = maps.get(name)
     if known is None:
         raise ViewError(
-            f"there is no colour map {name!r}",
+            f"there is no colour map {name!r}{suggestion(name, [*_MAPS, *maps])}",
             hint=f"there are {', '.join(_MAPS)}, those of matplotlib where it is installed, the same with _r"
             " reversed, and lists of colours",
         )

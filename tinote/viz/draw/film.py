@@ -1,4 +1,4 @@
-"""Frames as a film: GIF by Pillow; MP4 (H.264) and WebM (VP9) by the program ffmpeg."""
+"""Frames as a video: GIF by Pillow; MP4 (H.264) and WebM (VP9) by the program ffmpeg."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENCODERS = {
     ".mp4": ["-c:v", "libx264", "-crf", "18", "-movflags", "+faststart"],
     ".webm": ["-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-row-mt", "1"],
 }
-#: The extensions of files that films are written to.
+#: The extensions of files that videos are written to.
 FORMATS = (".gif", *_ENCODERS)
 
 
@@ -45,12 +45,12 @@ def as_gif(frames: Sequence[np.ndarray], frames_per_second: float) -> bytes:
 
 
 def check_film(path: Path, frames_per_second: float) -> None:
-    """Raise `ViewError` for a film that cannot be written: before its frames are computed."""
+    """Raise `ViewError` for a video that cannot be written: before its frames are computed."""
     _check_rate(frames_per_second)
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise ViewError(
-            f"{path.name}: a film's name does not end in {path.suffix or 'nothing'}",
+            f"{path.name}: a video's name does not end in {path.suffix or 'nothing'}",
             hint=f"use one that ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
         )
     if ending in _ENCODERS:
@@ -58,8 +58,8 @@ def check_film(path: Path, frames_per_second: float) -> None:
 
 
 def write_film(path: Path, frames: Iterable[np.ndarray], frames_per_second: float) -> int:
-    """Write frames, uint8 of shape (height, width, 3), to a film in the format that the file's extension names; missing
-    folders are created, and an existing file is replaced only once the film is complete. Returns the file's size in
+    """Write frames, uint8 of shape (height, width, 3), to a video in the format that the extension names; missing
+    folders are created, and an existing file is replaced only once the video is complete. Returns the file's size in
     bytes. MP4 and WebM hold one frame at a time. Raises `ViewError` for an unknown format, where ffmpeg is missing or
     fails, and for no frames.
     """

@@ -15,14 +15,14 @@ from tinote.viz.draw.tools import imwrite
 
 
 class VideoManager:
-    """Writes frames into a folder, and makes films of them.
+    """Writes frames into a folder, and makes videos of them.
 
     Parameters
     ----------
     output_dir : path
         The folder; frames are in its folder `frames`.
     video_filename : str, optional
-        The name of the films, without ending.
+        The name of the videos, without ending.
     width, height : int, optional
         Accepted, and without effect.
     post_processor : object, optional
@@ -35,7 +35,7 @@ class VideoManager:
     Examples
     --------
     >>> import numpy as np
-    >>> video = ti.tools.VideoManager("film", framerate=10)
+    >>> video = ti.tools.VideoManager("video", framerate=10)
     >>> for i in range(3):
     ...     video.write_frame(np.full((16, 16), i / 3))
     >>> video.make_video(mp4=False)
@@ -67,7 +67,7 @@ class VideoManager:
         return str(self.directory / "frames")
 
     def get_output_filename(self, suffix: str) -> str:
-        """The file of the film with an ending.
+        """The file of the video with an ending.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class VideoManager:
         self.frame_counter = 0
 
     def make_video(self, gif: bool = True, mp4: bool = True) -> None:
-        """Make films of the frames so far.
+        """Make videos of the frames so far.
 
         Parameters
         ----------

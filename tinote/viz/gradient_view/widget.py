@@ -109,7 +109,13 @@ def gradients(
         A function of a number of steps that computes the tape's loss.
     wrt : Field or sequence of Field, optional
         The fields that are changed.
-    horizons, change, tolerance, seed
+    horizons : sequence of int
+        As for `ti.ad.gradient_horizons`.
+    change : float, optional
+        As for `ti.ad.gradient_horizons`.
+    tolerance : float, default 0.1
+        As for `ti.ad.gradient_horizons`.
+    seed : int, default 0
         As for `ti.ad.gradient_horizons`.
 
     Returns

@@ -63,16 +63,21 @@ class Image(AxedSimulation):
         each frame.
     step : callable, optional
         Advances the simulation by one step; it may launch kernels.
-    cmap, norm
-        The colours of numbers, by default "viridis", and how numbers lie on the map: as for `ti.viz.Particles`. What is
-        not finite is painted magenta, and counted.
+    cmap : str or sequence of colours, default "viridis"
+        The colours of numbers, as for `ti.viz.Particles`. What is not finite is painted magenta, and counted.
+    norm : {"linear", "log", "symlog"}, or ("symlog", float)
+        How numbers lie on the map, as for `ti.viz.Particles`.
     limits : (float, float), optional
         The numbers at the two ends of the map; by default the least and greatest of each frame, for "coolwarm" with
         zero in the middle.
     extent : ((left, right), (bottom, top)), optional
         Where the edges of the field lie, in physical units; by default in cells.
-    axes, x_label, y_label, grid
+    axes : bool, optional
         As for `ti.viz.Particles`; axes are also shown by default if there is an `extent`.
+    x_label, y_label : str
+        As for `ti.viz.Particles`.
+    grid : bool, default False
+        As for `ti.viz.Particles`.
     smooth : bool, default False
         Paint between the cells' colours, instead of squares.
     colorbar : bool, default True
@@ -81,17 +86,35 @@ class Image(AxedSimulation):
         What its numbers are.
     contours : int or sequence of float, optional
         Lines where the numbers have these values, or about how many lines there are, at round numbers.
-    contour_color, contour_width
-        By default a colour that stands out from the map; in pixels.
+    contour_color : colour, optional
+        By default a colour that stands out from the map.
+    contour_width : float
+        In pixels.
     vectors : Field, array or callable, shape (columns, rows) with 2 components, optional
         A vector for each cell, read after each frame, shown as arrows in the middle of evenly spaced cells, far enough
         apart to be distinguished.
-    arrow_color, arrow_width
-        A colour; in pixels.
+    arrow_color : colour
+        The colour of the arrows.
+    arrow_width : float
+        In pixels.
     arrow_scale : float, optional
         The length of an arrow in cells for each unit of the vector; by default the longest arrow of a frame reaches to
         the next.
-    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, unattended_frames, timeline
+    energy, plots : callable, or dict of str to callable, optional
+        As for `ti.viz.Particles`.
+    plot_label : str
+        As for `ti.viz.Particles`.
+    plot_scale : {"linear", "log", "symlog"}, or ("symlog", float)
+        As for `ti.viz.Particles`.
+    dt : float, optional
+        As for `ti.viz.Particles`.
+    reset : callable, optional
+        As for `ti.viz.Particles`.
+    steps_per_frame : int, default 1
+        As for `ti.viz.Particles`.
+    unattended_frames : int, default 60
+        As for `ti.viz.Particles`.
+    timeline : float, default 32
         As for `ti.viz.Particles`.
     size : int, default 480
         The longer side in pixels.

@@ -140,19 +140,19 @@ class Particles(AxedSimulation):
     edges : (M, 2) integers or callable, optional
         Pairs of indices of particles that a line joins: a field, an array, or a function that returns one, read after
         each frame; the pair (-1, -1) means no edge.
-    edge_color, edge_width
-        As `color`, with the same map and limits; in pixels.
     arrows : Field, array or callable, of the shape of x, optional
         A vector for each particle.
-    arrow_color, arrow_width
-        As `color`, with the same map and limits; in pixels.
     arrow_scale : float, optional
         The length of an arrow in units of `x` for each unit of the vector; by default the longest of a frame is 12 % of
         the shortest side of the bounds.
     trail : int, default 0
         Over how many frames a fading line shows where each particle has been.
-    trail_color, trail_width
-        A colour, by default that of the particle; in pixels.
+    trail_color : colour, optional
+        By default that of the particle.
+    edge_color, arrow_color : colour, (N,) colours or numbers, or callable
+        As `color`, with the same map and limits.
+    edge_width, arrow_width, trail_width : float
+        In pixels.
     energy, plots : callable, or dict of str to callable, optional
         A function that returns a number, or one that returns a dictionary of them, sampled once a frame and drawn below
         over the step number.

@@ -50,11 +50,15 @@ class Plot(LiveSimulation):
         The quantity that the horizontal axis shows instead, as in a phase portrait.
     right : sequence of str, optional
         The quantities whose axis is at the right side.
-    right_label, right_scale
-        As `label` and `scale`, of that axis.
+    right_label : str
+        As `label`, of that axis.
+    right_scale : {"linear", "log", "symlog"}, or ("symlog", float)
+        As `scale`, of that axis.
     kind : {"line", "steps", "dots"}, default "line"
         How samples are drawn.
-    unattended_frames, timeline
+    unattended_frames : int, default 60
+        As for `ti.viz.Particles`.
+    timeline : float, default 32
         As for `ti.viz.Particles`.
 
     Raises

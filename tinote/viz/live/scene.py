@@ -2,7 +2,7 @@
 
 A page with a graphics card draws them by WebGL, and is sent the positions. Where its renderer is a software one, or
 there are too many positions, they are drawn here by compiled kernels (`space/rasterise.py`), and the page is sent
-pictures. The picture that stays, films and saved files are always made here.
+pictures. The picture that stays, videos and saved files are always made here.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Scene(StagedSimulation):
         By default what fits the page's theme.
     renderer : {"auto", "page", "kernel"}
         Whether the page draws by WebGL, or gets pictures.
-    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label, unattended_frames, timeline
+    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label, unattended_frames, timeline : various
         As for `ti.viz.Particles`.
     size : int or (int, int), default (640, 480)
         Width and height in pixels.
@@ -337,7 +337,7 @@ class Scene(StagedSimulation):
 
         Parameters
         ----------
-        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe
+        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe : various
             As for `mesh`.
         transforms : Field or array, shape (M, 4, 4)
             Matrices that act on column vectors (x, y, z, 1).

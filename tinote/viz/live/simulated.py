@@ -1,5 +1,5 @@
 """What is shown of a simulation, and what draws it: the traits that pages read, and what a view of a kind of state
-provides. Frames, playing, pictures and films are made of that.
+provides. Frames, playing, pictures and videos are made of that.
 """
 
 from __future__ import annotations

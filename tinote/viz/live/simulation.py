@@ -349,7 +349,7 @@ class LiveSimulation(DeclaredView):
     def record(
         self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0, width: int | None = None
     ) -> None:
-        """Make frames here and now, as `advance` does, and write them to a film, beginning with the present state.
+        """Make frames here and now, as `advance` does, and write them to a video, beginning with the present state.
 
         A recording of more than a second shows a progress bar, and at the end the size of the file is printed.
 
@@ -363,7 +363,7 @@ class LiveSimulation(DeclaredView):
         frames_per_second : float, default 25
             How fast they are played.
         width : int, optional
-            The width of the film in pixels, by default that of the view.
+            The width of the video in pixels, by default that of the view.
 
         Raises
         ------

@@ -581,7 +581,15 @@ class WindowScene(Documented):
 
         Parameters
         ----------
-        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe
+        vertices : Field or array, shape (N, 3)
+            As for `mesh`.
+        indices : Field or array, shape (3 T,) or (T, 3), optional
+            As for `mesh`.
+        normals, per_vertex_color : Field or array, shape (N, 3), optional
+            As for `mesh`.
+        color : (float, float, float)
+            As for `mesh`.
+        two_sided, show_wireframe : bool, default False
             As for `mesh`.
         transforms : Field or array, shape (M, 4, 4)
             Matrices that act on column vectors.

@@ -54,7 +54,9 @@ class Window(Documented):
         The title.
     res : (int, int)
         Width and height in pixels.
-    vsync, pos
+    vsync : bool
+        Accepted, and without effect.
+    pos : (int, int)
         Accepted, and without effect.
     show_window : bool, default True
         False draws without showing, for recording with `save_image`.

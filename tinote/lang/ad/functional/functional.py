@@ -130,7 +130,13 @@ def value_and_grad(
 
     Parameters
     ----------
-    f, argnums, wrt, output
+    f : callable
+        As for `ti.ad.grad`.
+    argnums : int or sequence of int, optional
+        As for `ti.ad.grad`.
+    wrt : Field or sequence of Field, optional
+        As for `ti.ad.grad`.
+    output : Field or Ndarray, optional
         As for `ti.ad.grad`.
 
     Returns
@@ -186,7 +192,11 @@ def vjp(
 
     Parameters
     ----------
-    f, argnums, wrt
+    f : callable
+        As for `ti.ad.grad`.
+    argnums : int or sequence of int, optional
+        As for `ti.ad.grad`.
+    wrt : Field or sequence of Field, optional
         As for `ti.ad.grad`.
     output : Field or Ndarray, optional
         Where `f` leaves the result, of any shape; it is left as it is. Left out, the result is what `f` returns, a
@@ -256,7 +266,9 @@ def jvp(
 
     Parameters
     ----------
-    f, argnums
+    f : callable
+        As for `ti.ad.grad`.
+    argnums : int or sequence of int, optional
         As for `ti.ad.grad`.
     wrt : Field or sequence of Field, optional
         Fields with respect to which is differentiated, with `needs_dual=True`.
@@ -319,7 +331,11 @@ def jacobian(
 
     Parameters
     ----------
-    f, argnums, wrt
+    f : callable
+        As for `ti.ad.grad`.
+    argnums : int or sequence of int, optional
+        As for `ti.ad.grad`.
+    wrt : Field or sequence of Field, optional
         As for `ti.ad.grad`; in forward mode fields need duals.
     output : Field or Ndarray, optional
         Where `f` leaves the result, as for `ti.ad.vjp`.
@@ -403,7 +419,13 @@ def hvp(
 
     Parameters
     ----------
-    f, argnums, wrt, output
+    f : callable
+        As for `ti.ad.grad`.
+    argnums : int or sequence of int, optional
+        As for `ti.ad.grad`.
+    wrt : Field or sequence of Field, optional
+        As for `ti.ad.grad`.
+    output : Field or Ndarray, optional
         As for `ti.ad.grad`.
 
     Returns
@@ -443,7 +465,13 @@ def value_and_grad_and_hvp(
 
     Parameters
     ----------
-    f, argnums, wrt, output
+    f : callable
+        As for `ti.ad.grad`.
+    argnums : int or sequence of int, optional
+        As for `ti.ad.grad`.
+    wrt : Field or sequence of Field, optional
+        As for `ti.ad.grad`.
+    output : Field or Ndarray, optional
         As for `ti.ad.grad`.
 
     Returns

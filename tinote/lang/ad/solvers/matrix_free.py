@@ -160,7 +160,15 @@ def MatrixFreeBICGSTAB(  # noqa: N802 (the dialect's name)
 
     Parameters
     ----------
-    A, b, x, tol, maxiter, quiet
+    A : LinearOperator
+        As for `ti.linalg.MatrixFreeCG`.
+    b, x : Field or Ndarray
+        As for `ti.linalg.MatrixFreeCG`.
+    tol : float, default 1e-6
+        As for `ti.linalg.MatrixFreeCG`.
+    maxiter : int, default 5000
+        As for `ti.linalg.MatrixFreeCG`.
+    quiet : bool, default True
         As for `ti.linalg.MatrixFreeCG`.
 
     Returns

@@ -154,7 +154,7 @@ class LocalModel {
     }
     const type = FILMS.find((one) => globalThis.MediaRecorder?.isTypeSupported(one));
     if (!type) {
-      this.set("error_card", errorCard({ message: "this browser records no films" }));
+      this.set("error_card", errorCard({ message: "this browser cannot record videos" }));
       return;
     }
     const canvas = pictureOf(this, this.el);

@@ -181,7 +181,7 @@ function simulationView({
   if (model.get("can_reset")) controls.append(reset);
   // Of several copies of the view, the one whose button was pressed gets the file.
   const here = Math.random().toString(36).slice(2);
-  const film = model.get("film") ? "Record a film" : "Record a GIF";
+  const film = model.get("film") ? "Record a video" : "Record a GIF";
   const record = button("record", film, () => say(model, { kind: "record", page: here }));
   const gif =
     model.get("film") && button("gif", "Record a GIF", () => say(model, { kind: "record", as: "gif", page: here }));
