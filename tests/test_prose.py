@@ -44,6 +44,12 @@ RETIRED = {
     r"\bby (?:itself|themselves)\b": "automatically, by default, alone",
     r"\bstands? (?:there|here|below|above)\b": "is",
     r"\b(?:parallel|each|every|other|same) turns?\b": "iteration",
+    r"\banew\b": "again",
+    r"\bshall\b": "should, must, will",
+    r"\blearnt\b": "learned",
+    r"\bbut for\b": "except",
+    r"\bwhich is differentiated\b": "to differentiate with respect to",
+    r"\b(?:equation|launch|line|operation|row|step|table) an? (?:case|cell|field|kernel|launch|line|step)\b": "per",
 }
 
 #: Names of passes and modules that were retired, and the present ones.
@@ -90,6 +96,10 @@ def check(texts: Iterable[tuple[str, str]]) -> None:
         ("an array of Taichi's kind, and `an array of NumPy's`", False),
         ("The springs' stretch, and threads that stretch", False),
         ("code that runs by itself", True),
+        ("The next call compiles it anew.", True),
+        ("The fields with respect to which is differentiated", True),
+        ("one operation a line", True),
+        ("one operation per line", False),
     ],
 )
 def test_what_counts_as_a_retired_word(text: str, found: bool) -> None:

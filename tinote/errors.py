@@ -334,7 +334,7 @@ class MachineError(TinoteError, ValueError):
 
 
 class KernelRuntimeError(TinoteError, RuntimeError):
-    """A fault while a kernel ran."""
+    """An error while a kernel was running."""
 
 
 class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):

@@ -104,7 +104,7 @@ def test_what_only_the_launch_tells():
 
     cost = halving.grad_cost()
     assert cost.bytes_saved is None and any(one.count is None for one in cost.saved)
-    assert "iterations of the while loop" in repr(cost) and "what only the launch tells" in repr(cost)
+    assert "iterations of the while loop" in repr(cost) and "an amount known only at launch" in repr(cost)
 
 
 def test_arguments_whose_shape_is_known_at_launch():

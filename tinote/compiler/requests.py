@@ -171,7 +171,7 @@ class Request:
         return found
 
     def _with(self, **changes: Any) -> Request:
-        """The same but for some of the properties."""
+        """The same except for some of the properties."""
         names = ("arguments", "records", "shares", "checks", "temporaries", "directions", "zeroed")
         return Request(self.derivative, **{name: getattr(self, name) for name in names} | changes)
 

@@ -313,7 +313,7 @@ class Accesses(Ranges):
         return False
 
     def _difference(self, f: Affine, g: Affine, pair: _Pair) -> tuple[int, int, int]:
-        """The least and the greatest value of `f - g`, and what that is a multiple of but for the constants."""
+        """The least and the greatest value of `f - g`, and what that is a multiple of except for the constants."""
         index = pair.index
         common: dict[ir.Var, int] = {}  # variables with one value for both
         low = high = f.const - g.const

@@ -91,7 +91,7 @@ def definitions(region: Region) -> dict[Var, Op]:
 def operands_first(
     atom: Atom, definitions: Mapping[Var, Op], known: Container[Atom], through: Container[Primitive]
 ) -> Iterator[Prim]:
-    """The applications of primitives in `through` that compute `atom`, operands before what uses them, but for those
+    """The applications of primitives in `through` that compute `atom`, operands before what uses them, except for those
     of variables in `known`. Whoever asks makes each known before the next: so that what is worked out of operands is
     worked out once, however often a value is used and however long the way to it is.
     """

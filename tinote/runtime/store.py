@@ -48,7 +48,7 @@ _NO_CODE = ("__pycache__", "ad", "capture", "cli", "inspect", "magics", "static"
 
 @cache
 def package_stamp() -> str:
-    """Stands for the text of this package, but for what makes no code: who changes it finds no entries of the old
+    """Stands for the text of this package, except for what makes no code: who changes it finds no entries of the old
     text.
     """
     package = os.path.dirname(os.path.dirname(__file__))

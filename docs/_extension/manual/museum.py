@@ -23,7 +23,7 @@ MARKS = {"right": "✓", "wrong": "✗", "refused": "error", "ended": "crash", "
 HEAD = """# Museum of wrong results
 
 Each exhibit is a public report of a silently wrong result, or of a crash or refusal, in a system of this kind: an
-automatic differentiation or a parallel compiler. Its program was written anew, small, and is run as a test of tinote
+automatic differentiation or a parallel compiler. Its program was written again, small, and is run as a test of tinote
 at every change. The right value is known independently. The table shows what the packages give that can be installed,
 in the versions named; many of the reports were of older versions or other systems and have been mended since.
 

@@ -1,4 +1,4 @@
-"""A small array is made anew in each iteration of a parallel loop, and written.
+"""A small array is made again in each iteration of a parallel loop, and written.
 
 It kept what another iteration of the thread had written.
 """

@@ -1,4 +1,4 @@
-"""A vector that is carried through a loop is made anew of its own components in each iteration.
+"""A vector that is carried through a loop is made again of its own components in each iteration.
 
 Values were right; the derivative mixed components of different iterations.
 """

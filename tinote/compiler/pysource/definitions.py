@@ -69,7 +69,7 @@ def definition_of(
             raise KernelSyntaxError(
                 f"the file has changed since Python read `{name}`: there is another definition here now",
                 place,
-                "import the module again, or start anew",
+                "import the module again, or restart Python",
             )
         if "__" in text:
             spell_out(tree, code.co_qualname)

@@ -106,7 +106,7 @@ class Checkpoints:
     state_bytes : int
         The size of one state in bytes.
     snapshots : int
-        The most states that were kept at a time.
+        The largest number of states saved at a time.
     peak_bytes : int
         The most memory in bytes that was held for them, for the values that a single step overwrites, and for the
         fields' present values.

@@ -227,7 +227,8 @@ class _BoundCustomFunction:
 def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratch = ()) -> Any:
     """Give a function a gradient of its own, which `ti.ad.grad_for` registers.
 
-    A Python function that launches kernels, or a device function, whose calls in kernels are then differentiated by it.
+    The function launches kernels, or it is a device function: its calls in kernels are then differentiated by that
+    gradient.
 
     What later launches overwrite is kept for that gradient, up to a sixteenth of `ti.init(memory_limit=...)`. Beyond
     that it is *stale* there: the gradient may give it new values, for example by clearing a grid and computing it
@@ -361,7 +362,7 @@ def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function whose launches no tape records: what they compute counts as constant.
+    """Exclude the launches of a function from tapes: what they compute counts as constant.
 
     Its `grad` does nothing. Under a tape, a launch inside of it is refused when it stores to elements of a field whose
     values so far the tape has computed: their gradient would reach what computed the old ones.

@@ -148,7 +148,7 @@ class SweepReport:
     ran_forward : bool
         Whether the launches themselves were run again.
     kept_bytes : int
-        What the tape has kept, in bytes.
+        The number of bytes that the tape has saved.
     kernels : dict
         The launches by their kernels.
     statements : list of str
@@ -177,7 +177,7 @@ class SweepReport:
 
     @property
     def kept_bytes(self) -> int:
-        """What the tape has kept, in bytes, in all."""
+        """The number of bytes that the tape has saved."""
         return sum(one.kept_bytes for one in self.launches)
 
     @property

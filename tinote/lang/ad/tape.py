@@ -87,11 +87,11 @@ class Tape(Documented, Journal):
 
     `fill`, `from_numpy` and `copy_from` in the block are differentiated: after them a field's gradient is that of its
     new values only until the first launch that uses the field. The same holds for a single element, or a component or
-    member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced numbers:
-    arithmetic with them, writing them to fields and passing them to launches is differentiated, and looking at them
-    changes nothing. Plain numbers made of them (`float(x[0])`, `x.to_numpy()`) are constants; where one may have come
-    back, a warning says so, an error with `validation=True`. An exception inside of the block leaves everything as it
-    is, and no gradient is computed.
+    member of one, that Python assigns. Values that Python reads from fields, and results of kernels, are traced
+    numbers: arithmetic with them, writing them to fields and passing them to launches is differentiated, and looking at
+    them changes nothing. Plain numbers made of them (`float(x[0])`, `x.to_numpy()`) are constants; where one may have
+    come back, a warning says so, an error with `validation=True`. An exception inside of the block leaves everything as
+    it is, and no gradient is computed.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ class Tape(Documented, Journal):
     Raises
     ------
     DifferentiationError
-        For a loss that cannot be differentiated, for what cannot be differentiated right, and where `grad_check` finds
-        a difference.
+        For a loss that cannot be differentiated, for what cannot be differentiated correctly, and where `grad_check`
+        finds a difference.
     AccessRuleError
         Where a rule of access is broken, with `on_overwrite="error"` or `validation=True`.
 
@@ -267,7 +267,7 @@ class Tape(Documented, Journal):
         return graph_of(self.events, self.saved.copied, self.loss.buffer, self.temporaries)
 
     def program(self) -> str:
-        """What the reverse sweep of this tape does between Python and the kernels, as text: one operation a line.
+        """What the reverse sweep of this tape does between Python and the kernels, as text: one operation per line.
 
         The sweep runs once more for it, and leaves fields and gradients as they were. So the tape must be one that
         `ti.ad.find_nan` can search: one with `keep=True`, or one under which nothing was overwritten and whose fields

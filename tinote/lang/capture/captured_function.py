@@ -70,7 +70,7 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
         others (fields, kernels, None, text) are the same object at each call, or there is one program for each. Left
         out, a decorator is returned.
     parameters : sequence of str
-        Names of its module's globals that hold numbers and are read anew at each call. Others are constants of the
+        Names of its module's globals that hold numbers and are read again at each call. Others are constants of the
         program, except for those that the function assigns, which are updated.
 
     Returns
@@ -85,7 +85,7 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
         text, arithmetic on whole vectors and arrays, NumPy's view of a field, changes of Python's own objects, an
         object whose state is not known (an iterator, a file, a table of another library), imports, exceptions that are
         caught, a condition that decides how often a loop runs. Where the verification fails, with the first step that
-        differs; and later, where a kernel was defined anew, a captured name has changed or a field is gone.
+        differs; and later, where a kernel was defined again, a captured name has changed or a field is gone.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class CapturedFunction(Documented):
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
-        """In another process it captures anew, by the text of its function."""
+        """In another process it captures again, by the text of its function."""
         step = self.__tinote_step__
         files = functions_by_file([step] if isinstance(step, types.FunctionType) else [])
         return _captured_there, (step, self._names, self._unasked, files)
@@ -273,7 +273,7 @@ class CapturedFunction(Documented):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the globals that are read anew at each call."""
+        """The names of the globals that are read again at each call."""
         return self._names
 
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Captured, tuple[Any, ...]]:
@@ -310,7 +310,7 @@ class CapturedFunction(Documented):
         return [one.plan for one in self._known.values()]
 
     def program(self, *args: Any) -> str:
-        """What a call with these arguments does between Python and the kernels, as text: one operation a line.
+        """What a call with these arguments does between Python and the kernels, as text: one operation per line.
 
         Parameters
         ----------

@@ -315,7 +315,7 @@ class Dependencies:
         return f"'{name}' is gone" if name in self._gone() else f"'{name}' has changed since"
 
     def changed_code(self) -> bool:
-        """Whether a function, a class or a kernel was defined anew."""
+        """Whether a function, a class or a kernel was defined again."""
         return any(
             value is not namespace.get(key) for namespace, key, value in self._names.values() if callable(value)
         ) or any(function.__code__ is not code for function, (code, *_) in self._functions.values())

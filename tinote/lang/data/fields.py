@@ -61,7 +61,7 @@ def _misfit(field: Field, value: Any, why: str, hint: str = "") -> FieldError:
 
 
 class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
-    """What all fields share; `isinstance(x, ti.Field)` tells a field from other objects.
+    """The base class of fields: `isinstance(x, ti.Field)` is true for any of them.
 
     Its `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`. A field made without a
     shape is placed later, in a layout tree (`ti.root`), and gets its memory when it is first used.

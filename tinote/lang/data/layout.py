@@ -31,7 +31,7 @@ LETTERS = "ijklmnopqrst"
 
 
 class Layout(Enum):
-    """How the components of vectors, matrices and structs lie in memory."""
+    """The order of the components of vectors, matrices and structs in memory."""
 
     AOS = "array of structures"  # the components of one element together
     SOA = "structure of arrays"  # all first components, then all second ones, …

@@ -545,7 +545,7 @@ class ElementHint:
 
 
 class NdarrayType(Documented):
-    """The annotation of a parameter that is an array; what is left out is free.
+    """The annotation of a parameter that is an array; what is left out may be anything.
 
     Attributes
     ----------

@@ -266,7 +266,7 @@ def struct(**members: Any) -> StructType:
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a type of structs of a class: its annotations are the members.
+    """Make a struct type from a class: its annotations are the members.
 
     Its `@ti.func` methods take the struct first; its other functions and properties exist in Python scope. It has the
     members of the types of structs that it inherits from, before its own, and their methods, in Python's order.

@@ -136,7 +136,7 @@ class Level(Node):
         axes : axes
             `ti.i`, `ti.ij`, `ti.axes(0, 2)`, …
         dimensions : int or tuple of int
-            Into how many cells: one number for all axes, or one for each.
+            The number of cells along each axis, one number for all or one for each.
 
         Returns
         -------

@@ -238,7 +238,8 @@ def vector(n: int | None = None, dtype: Any = None) -> Any:
     Parameters
     ----------
     n : int, optional
-        The number of components. With one of the two left out, it is what `ti.types.ndarray` says of the elements.
+        The number of components. If one of the two is left out, the type only serves as the `dtype` of
+        `ti.types.ndarray`.
     dtype : number type, optional
         The type of the components.
 
@@ -271,7 +272,8 @@ def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any
     Parameters
     ----------
     n, m : int, optional
-        The numbers of rows and of columns. With something left out, it is what `ti.types.ndarray` says of the elements.
+        The numbers of rows and of columns. If one is left out, the type only serves as the `dtype` of
+        `ti.types.ndarray`.
     dtype : number type, optional
         The type of the components.
 

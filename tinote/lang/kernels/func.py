@@ -146,10 +146,10 @@ def func(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignm
 
     Its annotations convert arguments, and `ti.template()` parameters are passed as they are. Kernels also call
     functions that are not decorated. These are inlined in the same way, except that their annotations have no effect,
-    as in Python (`ti.template()` apart). To both, arguments are passed by value: what is assigned to a parameter or its
-    components is the function's own. Where inlining is impossible (no source, `try`, recursion, …) and all arguments
-    are known at compile time, Python calls the function while the kernel is compiled, and again at each launch, to see
-    whether the answer is still the same.
+    as in Python (`ti.template()` apart). In both cases arguments are passed by value: assigning to a parameter or its
+    components changes nothing in the caller. Where inlining is impossible (no source, `try`, recursion, …) and all
+    arguments are known at compile time, Python calls the function while the kernel is compiled, and again at each
+    launch, to see whether the answer is still the same.
 
     Parameters
     ----------

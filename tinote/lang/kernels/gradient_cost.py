@@ -94,7 +94,7 @@ class GradientCost(NamedTuple):
     def _summary(self) -> list[str]:
         total = self.bytes_saved
         on = f" on {self.threads} threads" if any(one.per_iteration for one in self.saved) and self.threads > 1 else ""
-        size = "what only the launch tells" if total is None else f"at most {readable_size(total)}{on}"
+        size = "an amount known only at launch" if total is None else f"at most {readable_size(total)}{on}"
         lines = [f"the gradient of '{self.kernel}' saves {size if self.saved else 'nothing'}"]
         again = self.values_recomputed
         lines.append(f"operations computed again: {again}{_on_lines(one.span for one in self.recomputed)}")
@@ -103,7 +103,8 @@ class GradientCost(NamedTuple):
         lines.append(f"atomic operations left: {len(self.atomics)}{to}")
         if self.shared:
             sizes = [one.nbytes for one in self.shared]
-            size = "what only the launch tells" if None in sizes else readable_size(sum([one or 0 for one in sizes]))
+            whole = sum([one or 0 for one in sizes])
+            size = "an amount known only at launch" if None in sizes else readable_size(whole)
             where = _on_lines(one.span for one in self.shared)
             lines.append(f"where it shares its work, the launch saves {size} for it{where}")
         for text in dict.fromkeys([one.text for one in self.unshared]):

@@ -74,8 +74,8 @@ _INSTANCES_KEPT = 1000
 class Kernel(Documented, Tokenised, Generic[P, R]):
     """A compiled function over fields and arrays, which `ti.kernel` returns: calling it launches it.
 
-    It is compiled once for each combination of argument types and compile-time objects: an *instance*. What it shows is
-    that of the last one.
+    It is compiled once for each combination of argument types and compile-time objects: an *instance*. Listings show
+    the last one.
 
     Methods
     -------

@@ -18,7 +18,7 @@ _DEGREES = 180 / math.pi
 
 @composed()
 def clamp(x: Any, xmin: Any, xmax: Any) -> Any:
-    """x, or the end of the range [xmin, xmax] that it is beyond.
+    """x limited to the range [xmin, xmax].
 
     Parameters
     ----------

@@ -132,11 +132,11 @@ def ensemble(
     fields it is sent once, as it is now; each call sends its arguments and what the fields `wrt` then hold. Each scene
     starts from what the other fields held when the ensemble was made, with a seed of its own.
 
-    Scenes are reduced as a binary tree by their numbers, whatever comes first, on the workers: each runs some
-    neighbouring scenes and returns one gradient for them; on a cluster they combine these, too, and one gradient comes
-    back. The tree is the same for 1, 2 or 8 workers, and so is the result, bit for bit, where they have as many threads
-    each. A sum of n terms is rounded by at most ceil(log2(n)) times 2**-53 (2**-24 for gradients in f32) of the sum of
-    their magnitudes.
+    Results are added along a binary tree of the scenes, on the workers, in whatever order they arrive: each worker runs
+    some neighbouring scenes and returns one gradient for them; on a cluster they combine these, too, and one gradient
+    comes back. The tree is the same for 1, 2 or 8 workers, and so is the result, bit for bit, where they have as many
+    threads each. A sum of n terms is rounded by at most ceil(log2(n)) times 2**-53 (2**-24 for gradients in f32) of the
+    sum of their magnitudes.
 
     Parameters
     ----------

@@ -49,10 +49,10 @@ def sweep(
     """Run a function for every combination of arguments, in several processes, and return a table of the results.
 
     Every point starts from the fields and the Python variables as they were when the sweep began, regardless of what
-    ran before in the same process, and has its own seed, made of `seed` and its arguments: of what kernels, `random`
-    and `numpy.random` draw, and passed as `seed` to a function with a parameter of that name that `over` does not have.
-    So a table does not depend on the number of processes, nor on the order of the points: with the same number of
-    threads a point it is the same bit for bit on machines of one kind.
+    ran before in the same process, and has its own seed, made of `seed` and its arguments: kernels, `random` and
+    `numpy.random` draw with it, and a function with a parameter `seed` that `over` does not have gets it. So a table
+    does not depend on the number of processes, nor on the order of the points: with the same number of threads per
+    point it is the same bit for bit on machines of one kind.
 
     A point whose process dies runs again, up to three times here, on a cluster up to the limit of its scheduler
     (`distributed.scheduler.allowed-failures`); then it has failed. An interrupt ends the sweep within a second, as a

@@ -28,7 +28,7 @@ class VideoManager:
     post_processor : object, optional
         Its `process` changes each frame first.
     framerate : float, default 24
-        Frames a second.
+        Frames per second.
     automatic_build : bool, default True
         Accepted, and without effect.
 

@@ -39,7 +39,7 @@ class GradientView(StaticView):
     report : SweepReport
         The numbers.
     horizons : HorizonReport or None
-        How far the derivative says what a change does.
+        How far the derivative predicts the effect of a change.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def gradients(
     """Show the gradients of what a tape has recorded: the norms of the adjoints, the times and the memory.
 
     `ti.ad.sweep_report` says which tapes, and what it costs: the reverse sweep runs again a few times, with `keep=True`
-    the launches, too. With `program` and `wrt` the view also shows up to which horizon the derivative says what a small
-    change does (`ti.ad.gradient_horizons`, which runs the program three times at each horizon).
+    the launches, too. With `program` and `wrt` the view also shows up to which horizon the derivative predicts the
+    effect of a small change (`ti.ad.gradient_horizons`, which runs the program three times at each horizon).
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ SMALLEST_SIDE = 16
 
 
 class Renews(enum.Enum):
-    """What is made anew when an argument changes."""
+    """What is made again when an argument changes."""
 
     LOOK = "what the view shows, and how"
     FRAME = "the frame that is shown"

@@ -64,9 +64,9 @@ class Image(AxedSimulation):
     step : callable, optional
         Advances the simulation by one step; it may launch kernels.
     cmap : str or sequence of colours, default "viridis"
-        The colours of numbers, as for `ti.viz.Particles`. What is not finite is painted magenta, and counted.
+        The colours of numbers, as for `ti.viz.Particles`. Numbers that are not finite are painted magenta, and counted.
     norm : {"linear", "log", "symlog"}, or ("symlog", float)
-        How numbers lie on the map, as for `ti.viz.Particles`.
+        How numbers are mapped to colours, as for `ti.viz.Particles`.
     limits : (float, float), optional
         The numbers at the two ends of the map; by default the least and greatest of each frame, for "coolwarm" with
         zero in the middle.

@@ -1,4 +1,4 @@
-"""The arguments of particles' marks as arrays: pairs, vectors, radii, colours and numbers, read anew for each frame."""
+"""The arguments of particles' marks as arrays, read again for each frame: pairs, vectors, radii, colours, numbers."""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ class Particles(AxedSimulation):
     limits : (float, float), optional
         The numbers at the two ends of the map; by default the least and greatest of each frame.
     norm : {"linear", "log", "symlog"}, or ("symlog", float)
-        How numbers lie on the map: evenly, by their logarithm, or by one on both sides of zero, about evenly up to the
-        size that is given; by default 1/100 of the power of ten below the greatest.
+        How numbers are mapped to colours: linearly, by their logarithm, or by a logarithm on both sides of zero that is
+        nearly linear up to the given size, by default 1/100 of the power of ten below the greatest number.
     colorbar : bool, default True
         Show the map below the view.
     color_label : str
@@ -159,7 +159,7 @@ class Particles(AxedSimulation):
     plot_label : str
         The vertical axis of the plot.
     plot_scale : {"linear", "log", "symlog"}, or ("symlog", float)
-        How numbers lie along it; as `norm`.
+        How numbers are placed along it, as for `norm`.
     dt : float, optional
         The time that a step takes: the plot is then over the time.
     reset : callable, optional

@@ -40,8 +40,8 @@ class Plot(LiveSimulation):
     label, x_label : str
         What the vertical and the horizontal axis show.
     scale, x_scale : {"linear", "log", "symlog"}, or ("symlog", float)
-        How numbers lie along them: evenly, by their logarithm, or by one on both sides of zero, about evenly up to the
-        size that is given.
+        How numbers are placed along them: linearly, by their logarithm, or by a logarithm on both sides of zero that is
+        nearly linear up to the given size.
     limits : (float, float), optional
         The ends of the vertical axis; by default it shows all samples.
     dt : float, optional

@@ -182,14 +182,14 @@ class LiveSimulation(DeclaredView):
         """How the view's step runs: replayed as a captured program, or as the function, and why.
 
         None for a view without a step. A step that changes nothing but memory and numbers in Python is captured
-        automatically while it runs (`ti.capture`), which makes many steps a frame cheap, and captured anew when
+        automatically while it runs (`ti.capture`), which makes many steps per frame cheap, and captured again when
         something changes that it depends on.
         """
         return None if self.frames.step is None else self.frames.step.how
 
     def expect_changes(self, function: Callable[..., object]) -> None:
         """`function` will be called between steps, as that of a slider is: the numbers in Python that it assigns are
-        variables of the captured step, which is not captured anew for them.
+        variables of the captured step, which is not captured again for them.
         """
         if self.frames.step is not None:
             self.frames.step.expect_changes(function)

@@ -49,7 +49,7 @@ def slider(
 
     Changes happen between two steps of the view, which is painted afterwards; while one change is still waiting, later
     ones take its place. Numbers in Python that the function assigns are variables of a captured step (`view.captured`),
-    which is not captured anew for them.
+    which is not captured again for them.
 
     Parameters
     ----------

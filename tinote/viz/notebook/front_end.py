@@ -35,7 +35,7 @@ _largest_stored = 300_000
 
 @checked
 def set_stored_size(nbytes: int) -> None:
-    """Set how large the program of a live view may be that is kept in the output of its cell.
+    """Set the size limit of the program that a live view stores in the output of its cell.
 
     With it the view runs where the notebook is opened without a kernel; without, its picture is shown.
 

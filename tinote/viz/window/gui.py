@@ -270,7 +270,7 @@ class GUI(Documented, KeyNames):
 
     @_interruptible
     def clear(self, color: Any = None) -> None:
-        """Begin the frame anew.
+        """Clear the frame.
 
         Parameters
         ----------

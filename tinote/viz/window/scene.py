@@ -1,4 +1,4 @@
-"""`ti.ui.Scene` and `ti.ui.Camera`: spheres, lines and meshes in space, drawn anew in each frame.
+"""`ti.ui.Scene` and `ti.ui.Camera`: spheres, lines and meshes in space, drawn again in each frame.
 
     window = ti.ui.Window("cloth", (800, 600))
     canvas, scene, camera = window.get_canvas(), window.get_scene(), ti.ui.Camera()

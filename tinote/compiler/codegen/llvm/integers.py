@@ -63,7 +63,7 @@ def truncating_modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) 
 
 
 def _floored(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> tuple[str, str, Interval]:
-    """Quotient and remainder of the division that rounds towards minus infinity, right but for b = 0, and the range of
+    """Quotient and remainder of the division that rounds towards minus infinity, right unless b is 0, and the range of
     b.
     """
     ty = TYPES[t]

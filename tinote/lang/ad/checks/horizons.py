@@ -125,7 +125,7 @@ def gradient_horizons(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> HorizonReport:
-    """Compare derivatives with differences over growing horizons: up to where a derivative says what a change does.
+    """Compare derivatives with differences over growing horizons: how far a derivative predicts a change.
 
     Each horizon costs one recorded run with its reverse sweep and two runs without. All fields are left as they were.
 

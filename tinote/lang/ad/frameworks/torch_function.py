@@ -18,10 +18,10 @@ from tinote.source import caller
 def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = None) -> Callable[..., Any]:
     """A function of PyTorch tensors that can be differentiated.
 
-    So do second derivatives (`create_graph=True`) and tangents (`torch.autograd.forward_ad`). Tensors are on the CPU;
-    they are read where they are, and not written. The function has no effect but its results: afterwards all fields are
-    as they were. The backward pass runs `f` again, from the tensors of that call and from what all other fields hold
-    then: calls may come in any order, also from several threads, which take turns.
+    Second derivatives (`create_graph=True`) and tangents (`torch.autograd.forward_ad`) go through it as well. Tensors
+    are on the CPU; they are read where they are, and not written. The function has no effect but its results:
+    afterwards all fields are as they were. The backward pass runs `f` again, from the tensors of that call and from
+    what all other fields hold then: calls may come in any order, also from several threads, which take turns.
 
     Parameters
     ----------

@@ -93,9 +93,9 @@ def grad(
     f : callable
         A kernel, or a function that launches kernels.
     argnums : int or sequence of int, optional
-        The positions of the arguments with respect to which is differentiated: numbers, vectors or arrays.
+        The positions of the arguments to differentiate with respect to: numbers, vectors or arrays.
     wrt : Field or sequence of Field, optional
-        Fields with respect to which is differentiated, with `needs_grad=True`.
+        The fields to differentiate with respect to, with `needs_grad=True`.
     output : Field or Ndarray, optional
         Where `f` leaves the result: a single number, which is set to 0 before. Left out, the result is what `f`
         returns. `loss` is another name of this parameter.
@@ -271,7 +271,7 @@ def jvp(
     argnums : int or sequence of int, optional
         As for `ti.ad.grad`.
     wrt : Field or sequence of Field, optional
-        Fields with respect to which is differentiated, with `needs_dual=True`.
+        The fields to differentiate with respect to, with `needs_dual=True`.
     output : Field or Ndarray, optional
         Where `f` leaves the result, of any shape, as for `ti.ad.vjp`.
 
@@ -325,7 +325,7 @@ def jacobian(
     arguments), a run gives one column. `f` starts from the same fields and arrays each time.
 
     Columns of a sparse Jacobian that have no row in common are computed together, so the number of directions is about
-    that of the elements in a row. The sparsity pattern is found anew at each call, with about 2 log₂(columns) times
+    that of the elements in a row. The sparsity pattern is found again at each call, with about 2 log₂(columns) times
     that number of directions; it holds for the path that the program takes for these inputs. The result is checked
     along a random direction.
 

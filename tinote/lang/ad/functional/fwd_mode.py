@@ -48,9 +48,9 @@ class FwdMode(Documented):
     part, and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
     Inside of a tape, of a function that is differentiated in reverse and of another block of this kind, to any depth,
-    the duals of the loss that the block leaves are values, which have derivatives there. When a block around it of this
-    kind ends, the duals are its own. Where the duals of fields hold tangents of a recording around it, those that are
-    values cannot be taken as arrays.
+    the duals of the loss that the block leaves are values, which have derivatives there. When an enclosing block of
+    this kind ends, the duals are those of the enclosing block. While the duals of fields hold the tangents of an
+    enclosing recording, they cannot be read as arrays.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class ScipyProblem:
         return self._evaluated(x, with_gradient=False)
 
     def grad(self, x: Any) -> Vector:
-        """The gradient; nothing is computed again where the value at the same place was asked for before.
+        """The gradient; it comes with the value, if that was asked for at the same point before.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ def scipy_problem(
     ----------
     f : callable
         What is minimised: it returns a number, or leaves it in the field `output`, as for `ti.ad.value_and_grad`. It
-        brings all that it changes back to its start itself.
+        must begin by resetting the state that it changes.
     *arguments : arrays of floats
         The first values of the unknowns, which are the arguments of `f`.
     wrt : Field or sequence of Field, optional

@@ -179,7 +179,7 @@ class CustomSweep(Recorder):
         return self._before.regions
 
     def put_back(self, stays: Mapping[Buffer, Sequence[IndexRegion]]) -> list[Buffer]:
-        """Restore the values of all fields, but for the elements in `stays`. Gives the fields that could not keep
+        """Restore the values of all fields, except the elements in `stays`. Gives the fields that could not keep
         theirs.
         """
         return self._before.put_back_but(stays)

@@ -50,7 +50,7 @@ class LastingWrites:
         return [*own, *self._needed_around(buffer)]
 
     def settle(self, position: int, custom: Custom, sweep: CustomSweep, rewind: Rewind) -> None:
-        """Give fields the values back that they held before the gradient of `custom`, but for what stays."""
+        """Give fields the values back that they held before the gradient of `custom`, except for what stays."""
         stays: dict[Buffer, list[IndexRegion]] = {}
         lost: list[Buffer] = []
         for buffer, region in sweep.overwritten:

@@ -101,7 +101,7 @@ class RegionCopies:
         return made
 
     def put_back_but(self, stays: Mapping[Buffer, Sequence[IndexRegion]]) -> list[Buffer]:
-        """Give them what they held, but for the elements in `stays`. Gives the fields that could not keep theirs: those
+        """Give them what they held, except the elements in `stays`. Gives the fields that could not keep theirs: those
         on a device whose blocks are not to stay as a whole.
         """
         kept = RegionCopies()

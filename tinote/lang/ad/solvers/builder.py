@@ -189,7 +189,7 @@ class SparseMatrixBuilder:
             raise FieldError(
                 f"the builder has room for {self._most:,} entries, and {count % 2**32:,} were added",
                 caller(),
-                hint="give max_num_triplets= for all of them; call clear() to begin anew",
+                hint="give max_num_triplets= for all of them; call clear() to begin again",
             )
         return count
 
@@ -200,7 +200,7 @@ class SparseMatrixBuilder:
             raise FieldError(
                 f"an entry was added at {at}: the matrix of {self.num_rows} by {self.num_cols} has no such {word}",
                 caller(),
-                hint="call clear() to begin anew",
+                hint="call clear() to begin again",
             )
 
     def __repr__(self) -> str:

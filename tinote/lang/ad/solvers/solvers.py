@@ -82,7 +82,7 @@ class SparseSolver:
         self._factors: Factorisation | None = None
 
     def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
-        """Record the sparsity pattern of a matrix: `factorize` then takes matrices with the same ones only.
+        """Record the sparsity pattern of a matrix: `factorize` then only takes matrices with the same pattern.
 
         Parameters
         ----------
