@@ -334,6 +334,18 @@ def test_the_first_picture_comes_soon(springs: tuple[Springs, Path], opened: Cal
     poll(lambda: found.page.evaluate(marks), lambda times: len(times) == 1 and times[0] > 0)
 
 
+def test_an_address_that_says_so_plays_at_once(springs: tuple[Springs, Path], opened: Callable[..., Opened]) -> None:
+    _, file = springs
+    found = opened(file).painted()
+    for motion, plays in (("no-preference", True), ("reduce", False)):
+        found.page.emulate_media(reduced_motion=motion)
+        found.page.goto("about:blank")
+        found.page.goto(f"{file.as_uri()}#play")
+        found.painted(8 if plays else 1)
+        assert (found.wait_step() > 0) is plays and found.button("Pause" if plays else "Play").is_visible()
+    assert found.problems == []
+
+
 def test_a_step_that_hangs_is_stopped(opened: Callable[..., Opened], tmp_path: Path) -> None:
     ti.init(arch=ti.cpu)
     x = ti.field(ti.f32, shape=(8, 8))

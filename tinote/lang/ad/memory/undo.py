@@ -142,8 +142,8 @@ class UndoLog:
             self._add(needed)
 
     def need_all(self, buffers: Iterable[Buffer], *, without: BufferRegions = (), perhaps: bool = False) -> None:
-        """The present values of these fields, except for what is in `without`, are needed by what is not a launch, so that
-        no earlier recording tells what may be overwritten. `perhaps`: they are wanted, but who reads them asks for
+        """The present values of these fields, except what is in `without`, are needed by what is not a launch, so no
+        earlier recording tells what may be overwritten. `perhaps`: they are wanted, but who reads them asks for
         `stale` first: they are kept only as far as `overwrite` is allowed to.
         """
         self._count()

@@ -85,9 +85,13 @@ function themeButton() {
   return button;
 }
 
-/** Begin: `data` is what the page holds (`pages/boot.js`), and whether a page around this one says its theme. */
+/** Begin: `data` is what the page holds (`pages/boot.js`), and whether a page around this one says its theme. An address
+ * that ends in "#play" has the views play at once, unless the reader's system asks for less motion.
+ */
 function startPage(data) {
   if (!data.takesTheme) document.body.append(themeButton());
   globalThis.tinote = { models: showViews(data) };
+  if (location.hash === "#play" && !matchMedia("(prefers-reduced-motion: reduce)").matches)
+    for (const model of globalThis.tinote.models) model.send({ kind: "play" });
   document.documentElement.dataset.ready = "yes";
 }
