@@ -64,7 +64,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         (["lab", "--port", "http"], "invalid port value: 'http'"),
         (["lab", "--port", "99999"], "99999 is not a port: they go from 1 to 65535"),
         (["run", "a.ipynb", "--timeout", "soon"], "invalid seconds value: 'soon'"),
-        (["run", "a.ipynb", "--timeout", "0"], "0 is not a time to wait"),
+        (["run", "a.ipynb", "--timeout", "0"], "0 is not a time limit"),
     ],
 )
 def test_a_wrong_call_is_a_usage_error(
@@ -437,7 +437,7 @@ def test_lab_opens_copies_of_the_tutorials(
     assert capsys.readouterr().err == f"tinote-notebooks: 1 files copied from the tutorials\nopening {copies}\n"
     (copies / "a.ipynb").write_text("mine", encoding="utf-8")
     lab(browser=False)
-    assert "0 files copied from the tutorials; 1 were kept that differ from them" in capsys.readouterr().err
+    assert "0 files copied from the tutorials; 1 that differ from them were kept" in capsys.readouterr().err
     assert (copies / "a.ipynb").read_text(encoding="utf-8") == "mine"
     # Somebody who writes tutorials says so.
     lab(source, browser=False)

@@ -186,5 +186,5 @@ def seconds(text: str) -> float:
     """Likewise."""
     found = float(text)
     if not found > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a time to wait: it is more than 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a time limit: it must be more than 0")
     return found

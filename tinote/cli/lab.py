@@ -95,5 +95,5 @@ def _account(folder: Path, copied: int, kept: int) -> str:
     """What was done, in words."""
     said = f"{folder}: {copied} files copied from the tutorials"
     if kept:
-        said += f"; {kept} were kept that differ from them (edited, or of another version: delete or rename them)"
+        said += f"; {kept} that differ from them were kept (edited, or from another version: delete or rename them)"
     return said

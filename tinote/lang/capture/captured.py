@@ -117,7 +117,7 @@ class Captured:
         what = self.guards.broken()
         if what is not None:
             name = getattr(self._function, "__qualname__", "the step")
-            hint = "capture it again: call `ti.capture` again"
+            hint = "record it again with `ti.capture`"
             raise CaptureError(f"the captured step '{name}' is out of date: {what}", caller(), hint)
 
     def run(self, args: Sequence[Any]) -> Any:

@@ -18,7 +18,7 @@ _TEXTURE = "textures are left out", "use a field or ndarray, and interpolate wit
 _PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profiler_info()` shows the time of each task"
 _SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
 _AHEAD = "ahead-of-time modules are left out", "compiled kernels are kept on disk automatically"
-_VTK = "files of VTK are left out", "write points with `ti.tools.PLYWriter`, or the array with `numpy.save`"
+_VTK = "VTK files are left out", "write points with `ti.tools.PLYWriter`, or the array with `numpy.save`"
 _ADDRESS = "addresses in kernels are left out", "`x.numpy_view()` has that of the field, `ctypes.data`, and its strides"
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
 

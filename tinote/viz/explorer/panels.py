@@ -160,7 +160,7 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
     words = {
         "atomic": "atomic: threads may meet",
         "plain": "plain addition: no two threads meet",
-        "private": "a private copy a thread, merged at the end",
+        "private": "a private copy per thread, merged at the end",
     }
     counts = Counter(costs.accumulated)
     shown = [

@@ -59,7 +59,7 @@ def as_arrows(value: Any, shape: tuple[int, int], name: str = "arrows") -> np.nd
     if vectors.dtype.kind not in "fiub":
         raise ViewError(f"{name} hold {vectors.dtype}, not numbers")
     if vectors.ndim < 1 or vectors.shape[-1] != shape[1] or vectors.size != shape[0] * shape[1]:
-        raise ViewError(f"{name} have shape {vectors.shape}, and x has {shape}", hint="give one vector a particle")
+        raise ViewError(f"{name} have shape {vectors.shape}, and x has {shape}", hint="give each particle one vector")
     return vectors.reshape(shape).astype(np.float64, copy=False)
 
 

@@ -738,7 +738,7 @@ def _elements(jacobian: _Columns, sparsity: Any) -> list[Any]:
         row = misses(last_product, pattern, numbers, jacobian.epsilon)
     if row is not None:
         raise MissingElementsError(
-            f"the Jacobian has elements in row {row} that sparsity= has not",
+            f"the Jacobian has elements in row {row} that are missing from sparsity=",
             jacobian.task.span,
             hint="sparse=True finds out which elements there are",
         )
