@@ -6,12 +6,14 @@ with `-D html_baseurl=https://…/`: links on its page 404 need it.
 """
 
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_extension"))
 
 project = "tinote"
+release = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 author = copyright = "The tinote developers"
 html_title = "tinote"
 html_short_title = "tinote"
@@ -45,7 +47,7 @@ html_show_sphinx = False
 html_sidebars = {"gallery/**": [], "coming_from": [], "index": [], "museum": [], "404": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "logo": {"text": "tinote"},
+    "logo": {"text": f"tinote {release}"},
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "navigation_with_keys": False,
