@@ -28,8 +28,8 @@ EXAMPLES = REPOSITORY / "examples"
 HEAD = """# Gallery
 
 The programs of the folder `examples/`, each of them running in its page, without Python. A step consists of kernels
-and of gradients derived from them; it was captured and runs as WebAssembly. The code is below each view. Sliders and the
-pointer work as in a notebook.
+and of gradients derived from them; it was captured and runs as WebAssembly. The code is below each view. Sliders and
+the pointer work as in a notebook.
 
 """
 
