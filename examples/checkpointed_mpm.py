@@ -136,7 +136,7 @@ def view() -> ti.viz.Particles:
     throw.start()
     return ti.viz.Particles(
         throw.x, lambda: throw.step(0), reset=throw.start, color="#d08a3c", radius=2, steps_per_frame=20,
-        unattended_frames=150, label="an elastic block that is thrown",
+        unattended_frames=86, label="an elastic block that is thrown",
     )  # fmt: skip
 
 
