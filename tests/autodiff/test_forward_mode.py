@@ -361,7 +361,7 @@ def test_several_seeds_that_cannot_be() -> None:
     for given, seed, message in (
         (x, np.zeros((0, 2)), "up to 64 seeds at once, not 0"),
         (x, np.zeros((65, 2)), "up to 64 seeds at once, not 65"),
-        (x, np.zeros((3, 4)), r"has shape \(3, 4\), but several directions of the parameter has shape \(3, 2\)"),
+        (x, np.zeros((3, 4)), r"has shape \(3, 4\), but the parameter, with an axis of directions, has shape \(3, 2\)"),
         ([x, y], [np.zeros((2, 2)), np.zeros((3, 2))], r"has shape \(3, 2\)"),
         (n, np.zeros((3, 2)), "a field of i32, which has no dual"),
         (x, np.zeros((3, 2, 1)), r"has shape \(3, 2, 1\)"),

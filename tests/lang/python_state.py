@@ -20,8 +20,9 @@ class State(NamedTuple):
 
 #: What each program begins with.
 HEAD = """\
-import abc, argparse, array, collections, contextlib, contextvars, ctypes, dataclasses, enum, fractions, functools, io
-import itertools, math, operator, os, queue, random, sys, tempfile, threading, types, typing, weakref
+import abc, argparse, array, builtins, collections, colorsys, contextlib, contextvars, ctypes, dataclasses, enum
+import fractions, functools, io, itertools, math, operator, os, queue, random, sys, tempfile, threading, types, typing
+import weakref
 import numpy as np
 import tinote as ti
 try:
@@ -114,6 +115,11 @@ class Dynamic:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.__dict__["held"][name]
+
+class Answers:
+    level = 1.0
+    def __getattribute__(self, name):
+        return Answers.level
 
 class Descriptor:
     rate = 1.0
@@ -418,6 +424,13 @@ STATES = {
         ("{s}.held['rate'] += 1.0",),
         "vars({s})",
     ),
+    "an object that has all attributes": State(
+        "{s} = Answers()",
+        ("v += {s}.rate", "for w in [{s}]: v += w.rate"),
+        ("Answers.level = {v}", "Answers.__getattribute__ = lambda self, name: {v}"),
+        (),
+        "Answers.level",
+    ),
     "a descriptor": State(
         "{s} = Described()",
         ("v += {s}.rate", "for w in [{s}]: v += w.rate"),
@@ -466,7 +479,12 @@ STATES = {
     "a lazy attribute": State(
         "{s} = Lazy(1.0)",
         ("v += {s}.rate",),
-        ("{s}.rate = {v}", "vars({s}).pop('rate', None)", "{s}.given = {v}"),
+        (
+            "{s}.rate = {v}",
+            "vars({s}).pop('rate', None)",
+            "{s}.given = {v}",
+            "Lazy.__dict__['rate'].func = lambda self: {v}",
+        ),
         (),
         "{s}.given",
     ),
@@ -542,7 +560,11 @@ STATES = {
         "{s}()",
     ),
     "keywords of a part": State(
-        "{s} = functools.partial(lambda r: r, r=1.0)", ("v += {s}()",), ("{s}.keywords['r'] = {v}",), (), "{s}()"
+        "{s} = functools.partial(lambda r: r, r=1.0)",
+        ("v += {s}()",),
+        ("{s}.keywords['r'] = {v}", "{s}.__setstate__((lambda r: {v}, (), {{'r': 0.0}}, {{}}))"),
+        (),
+        "{s}()",
     ),
     "a bound method": State(
         "held_{s} = Plain(1.0)\n{s} = held_{s}.total",
@@ -584,6 +606,20 @@ STATES = {
         ("v += abs(-1.0)", "v += max(1.0, 2.0)"),
         ("abs = lambda w: {v}", "max = lambda *w: {v}", "globals().pop('abs', None)"),
         (),
+    ),
+    "a built-in of one's own": State(
+        "builtins.{s} = 1.0; builtins.of_{s} = lambda: 2.0",
+        ("v += {s}", "v += of_{s}()", "v += builtins.{s}"),
+        ("builtins.{s} = {v}", "builtins.of_{s} = lambda: {v}", "{s} = {v}", "of_{s} = lambda: {v}"),
+        ("builtins.{s} += 1.0",),
+        "(builtins.{s}, of_{s}())",
+    ),
+    "a module of the standard library": State(
+        "{s} = colorsys; {s}.ONE_SIXTH = 1.0; {s}.of_{s} = lambda: 2.0",
+        ("v += {s}.ONE_SIXTH", "v += colorsys.ONE_SIXTH", "v += colorsys.of_{s}()", "here = {s}; v += here.of_{s}()"),
+        ("colorsys.ONE_SIXTH = {v}", "{s}.of_{s} = lambda: {v}"),
+        ("colorsys.ONE_SIXTH += 1.0",),
+        "({s}.ONE_SIXTH, {s}.of_{s}())",
     ),
     "a generator": State(
         "def make_{s}():\n    for w in itertools.count(1.0): yield w\n{s} = make_{s}()",

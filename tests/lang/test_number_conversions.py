@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import FieldError, KernelArgumentError
+from tinote.errors import DifferentiationError, FieldError, KernelArgumentError
 
 pytestmark = pytest.mark.optimised
 
@@ -29,6 +29,7 @@ NO_NUMBERS = [
     np.timedelta64(3, "s"),
     object(),
     {},
+    np.array(["1"]),
 ]
 
 Pair = ti.types.struct(first=ti.f32, both=ti.types.vector(2, ti.f32), count=ti.i32)
@@ -93,7 +94,23 @@ def uses() -> dict[str, Callable[[Any], Any]]:
         "fill": lambda value: [x.fill(value), x[1]][1],
         "component of a vector": lambda value: set_item(ti.Vector([1.0, 2.0]), 0, value),
         "vector type": lambda value: two(value, value)[1],
+        "untyped vector": lambda value: ti.Vector([value, 1.0])[0],
+        "seed of forward mode": lambda value: ti.ad.jvp(number, argnums=0)(value, 1.0)[1],
+        "seeds of forward mode": lambda value: jacobian_product([value, value]),
     }
+
+
+def jacobian_product(seed: Any) -> Any:
+    """The product of [2, 1] with a seed [a, a], a third of it."""
+    p, q = ti.field(ti.f32, 2, needs_dual=True), ti.field(ti.f32, (), needs_dual=True)
+
+    @ti.kernel
+    def add():
+        q[None] = 2 * p[0] + p[1]
+
+    with ti.ad.FwdMode(loss=q, param=p, seed=seed):
+        add()
+    return q.dual[None] / 3
 
 
 @pytest.fixture
@@ -108,7 +125,7 @@ def test_what_is_no_number_is_refused(every_use: dict[str, Callable[[Any], Any]]
     for name, use in every_use.items():
         try:
             taken.append((name, use(value)))
-        except (FieldError, KernelArgumentError):
+        except (DifferentiationError, FieldError, KernelArgumentError):
             continue
     assert not taken
 
@@ -130,6 +147,21 @@ def test_other_kinds_of_numbers_are_taken_for_one_number(
 ) -> None:
     for name in ("argument", "element", "element of an array", "component of a vector", "vector type"):
         assert every_use[name](value) == 1.5, name
+
+
+@ti.kernel
+def truth(a: ti.u1) -> ti.i32:
+    return ti.i32(a)
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, None, [], [1.0], ...], ids=lambda value: type(value).__name__)
+def test_truth_values_are_numbers(value: Any) -> None:
+    ti.init(arch=ti.cpu)
+    assert [truth(one) for one in (True, False, 1, 0, 2, 0.5, np.True_, np.int8(3), np.array(0))] == [
+        *(1, 0, 1, 0, 1, 1, 1, 1, 0),
+    ]
+    with pytest.raises(KernelArgumentError, match=r"'a' .*number of type u1"):
+        truth(value)
 
 
 def test_the_message_names_the_argument(every_use: dict[str, Callable[[Any], Any]]) -> None:

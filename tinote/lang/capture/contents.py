@@ -43,11 +43,11 @@ _CONSTANT = frozenset({
     type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type(NotImplemented), types.CodeType,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
     types.ClassMethodDescriptorType, types.GenericAlias, types.UnionType, np.ufunc, re.Pattern, property, staticmethod,
-    classmethod, functools.cached_property,
+    classmethod,
 })  # fmt: skip
 #: Types of immutable containers.
 _FIXED_KINDS = {
-    tuple, frozenset, slice, functools.partial, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType,
+    tuple, frozenset, slice, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType,
 }  # fmt: skip
 #: Classes of containers, the special ones first.
 _HOLDING = (
@@ -102,7 +102,12 @@ def is_ours(value: Any) -> bool:
 
 def variables_of(owner: Any) -> Any:
     """The attributes that an object has of its own, if they are in a dictionary."""
-    return None if isinstance(owner, type) else getattr(owner, "__dict__", None)
+    if isinstance(owner, type):
+        return None
+    try:
+        return object.__getattribute__(owner, "__dict__")  # its class may answer otherwise
+    except AttributeError:
+        return None
 
 
 class Contents:
@@ -133,6 +138,10 @@ class Contents:
             return _numbers(value)
         if kind is types.FunctionType or kind is types.ModuleType:
             return self._of_code(value)
+        if kind is functools.partial:
+            return value.func, value.args, value.keywords
+        if kind is functools.cached_property:
+            return value.func, value.attrname
         if issubclass(kind, type):
             return self._of_class(value)
         if kind in _FIXED_KINDS or is_constant(value) or isinstance(value, CapturedArray):
@@ -223,8 +232,6 @@ class Contents:
                     return value
                 case slice():
                     return value.start, value.stop, value.step
-                case functools.partial():
-                    return value.func, *value.args, value.keywords
                 case types.MethodType():
                     return value.__self__, value.__func__
                 case types.BuiltinFunctionType() | types.MethodWrapperType():

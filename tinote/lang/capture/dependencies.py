@@ -149,6 +149,7 @@ class Dependencies:
                 self.cell(owner, key, value)
             case CaptureKind.BUILTIN:
                 self.absent(owner, key)
+                self.name(vars(builtins), key, value)
 
     def name(self, namespace: dict[Any, Any], key: Any, value: Any) -> None:
         """A global of this name is `value`; so is what a dictionary holds at a literal key."""
@@ -599,10 +600,6 @@ class Reader(ast.NodeVisitor):
                 self._found.scan(types.MethodType(held.fget, owner))
             return MISSING
         value = attribute_of(owner, name)
-        if isinstance(owner, types.ModuleType) and is_standard(owner.__name__):
-            if not (callable(value) or isinstance(value, types.ModuleType) or is_constant(value) or is_ours(value)):
-                self._found.attribute(owner, name, value)
-            return value
         if held is MISSING and isinstance(owner, types.ModuleType):
             self._found.absent(owner.__dict__, name)
         if value is MISSING:

@@ -56,11 +56,17 @@ def is_number(value: Any) -> bool:
     return (hasattr(kind, "__float__") or hasattr(kind, "__index__")) and not isinstance(value, NoArithmetic)
 
 
+def holds_numbers(values: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of objects holds nothing but numbers."""
+    return values.dtype == object and all(map(is_number, values.flat))
+
+
 def require_numbers(value: Any) -> None:
     """Raise `FieldError` for what is neither a number nor an array or list of them."""
     if not is_number(value):
         found = np.asarray(value)
-        if isinstance(value, bytearray | memoryview) or found.dtype.kind not in ("biufO" if found.ndim else "biuf"):
+        is_text = isinstance(value, bytearray | memoryview)
+        if is_text or not (found.dtype.kind in "biuf" or (found.ndim and holds_numbers(found))):
             raise FieldError(f"components of vectors and matrices are numbers, and {value!r} is not", caller())
 
 
@@ -284,7 +290,8 @@ class Matrix(Documented, FormattedNumbers):
             self.values: np.ndarray[Any, Any] = _array_of(values)
         except (TypeError, ValueError):
             raise FieldError(f"a matrix needs numbers in rows of equal length, not {values!r}") from None
-        if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biufO":
+        are_numbers = self.values.dtype.kind in "biuf" or holds_numbers(self.values)
+        if self.values.ndim not in (1, 2) or not are_numbers:
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
             dtype = scalar_type(dt)

@@ -150,6 +150,9 @@ class Binding:
                     lines.append(f"{prefix}kind{number}, {name} = {helper}({name})")
                     key.append(f"{prefix}kind{number}")
                     arrays.append(name)
+                case Scalar() if t.kind == "b":
+                    scope[helper] = functools.partial(self._truth, node)
+                    numbers.append(f"{helper}({name})")
                 case Scalar():
                     numbers.append(name)
                 case Tensor():
@@ -166,6 +169,12 @@ class Binding:
         bind.__defaults__ = tuple([given[a.arg] for a in (*arguments.posonlyargs, *arguments.args) if a.arg in given])
         bind.__kwdefaults__ = {a.arg: given[a.arg] for a in arguments.kwonlyargs if a.arg in given}
         return bind
+
+    def _truth(self, node: ast.arg, value: Any) -> Any:
+        """A number for a truth value; Python would ask any object."""
+        if type(value) is not bool and not is_number(value):
+            raise self._bad_argument(node, value, "a number of type u1")
+        return value
 
     def _components(self, node: ast.arg, t: Tensor, value: Any) -> list[Any]:
         """The numbers of a vector or matrix."""

@@ -233,7 +233,7 @@ class _SeveralSeeds(SeveralDirections):
         for field, one in zip(params, seeds, strict=True):
             shape = count, *field.shape, *field.element
             found = np.zeros((width, *shape[1:]))
-            found[:count] = seed_array(one, shape, f" of '{field.name}'", "several directions of the parameter")
+            found[:count] = seed_array(one, shape, f" of '{field.name}'", "the parameter, with an axis of directions,")
             rows.append(np.moveaxis(found, 0, -1))
         super().__init__(params, rows, Trace())
         self.losses = losses

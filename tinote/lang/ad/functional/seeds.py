@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, FieldError
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
-from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.matrix import numpy_type, require_numbers
 from tinote.lang.data.traced import Traced, objects
 from tinote.source import caller
 
@@ -22,9 +22,12 @@ def seed_array(seed: Any, shape: tuple[int, ...], whose: str, what: str) -> np.n
         found = objects([seed], ())
     else:
         try:
-            floats = isinstance(seed, CapturedArray)
-            found = seed.astype(np.float64) if floats else np.asarray(seed, dtype=np.float64)
-        except (TypeError, ValueError):
+            if isinstance(seed, CapturedArray):
+                found = seed.astype(np.float64)
+            else:
+                require_numbers(seed)
+                found = np.asarray(seed, dtype=np.float64)
+        except (FieldError, TypeError, ValueError, OverflowError):
             raise DifferentiationError(f"a seed is made of numbers, not {seed!r}", caller()) from None
     if found.shape != shape:
         raise DifferentiationError(f"the seed{whose} has shape {found.shape}, but {what} has shape {shape}", caller())
