@@ -48,7 +48,9 @@ WORK: dict[str, list[str]] = {
         "3 <= e", "e == e", "hash(e)", "{12.0: 1.0, e: 2.0}[e]", "fractions.Fraction(1, 3) * e",
         "e / fractions.Fraction(1, 3)", "e.real", "e.imag", "e.conjugate()", "e.is_integer()", "e.as_integer_ratio()",
         "e.hex()", "type(e).fromhex(e.hex())", "[0.0] * int(e)", "datetime.timedelta(seconds=1) * e",
-        "datetime.timedelta(seconds=9) / e",
+        "datetime.timedelta(seconds=9) / e", "e == complex(float(e))", "e != complex(float(e), 1)",
+        "decimal.Decimal(float(e)) == e", "e == decimal.Decimal(float(e))", "decimal.Decimal(3) < e",
+        "e == fractions.Fraction(float(e))", "e <= fractions.Fraction(1, 3)", "complex(float(e)) == e",
     ],
     "text": [
         "str(e)", "repr(e)", "f'{e}'", "f'{e:.17e}'", "f'{e:9.3f}'", "'%s' % e", "'%.17g' % e", "'{:>30}'.format(e)",

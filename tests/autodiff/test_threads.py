@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context
+from contextvars import Context, copy_context
+from functools import partial
 from itertools import product
 from types import ModuleType
 from typing import Any
@@ -669,6 +670,35 @@ def test_two_tapes_over_the_same_values() -> None:
     assert "'field' is used by two recordings" in str(error) or "is used by two recordings" in str(error)
     line, notes = place_of(error)
     assert (line, notes) == (line_of("second"), [line_of("first")])
+
+
+@pytest.mark.parametrize("by_python", [False, True])
+def test_a_loss_that_another_thread_writes_has_no_gradient(by_python: bool) -> None:
+    """What it launches there is not recorded; in a copy of the context it is."""
+    x, loss = ti.field(ti.f64, N, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    x.fill(3)
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    def run(target: Callable[[], Any]) -> None:
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join()
+
+    refused = pytest.raises(DifferentiationError, match=r"'loss' is written in another thread")
+    with refused as caught, ti.ad.Tape(loss):  # alone
+        run((lambda: loss.fill(1)) if by_python else measure)
+    assert place_of(caught.value) == (line_of("alone"), [])
+    with ti.ad.Tape(loss):
+        run(partial(copy_context().run, measure))
+    assert x.grad.to_numpy().tolist() == [6.0] * N
+    with ti.ad.Tape(loss):
+        run(lambda: loss.fill(0))
+        measure()
+    assert x.grad.to_numpy().tolist() == [6.0] * N
 
 
 def test_two_tapes_over_the_same_gradient() -> None:

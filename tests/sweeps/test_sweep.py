@@ -107,6 +107,7 @@ def test_what_cannot_be_swept() -> None:
     for over, said in (
         ({}, "needs parameters"),
         ({"a": 3}, "are not a list"),
+        ({"a": np.array(3)}, "are not a list"),
         ({"b": [1]}, "cannot be called with the parameters b"),
         (3, "a dictionary of lists"),
         ([{"a": 1}, {}], "has no value of 'a'"),

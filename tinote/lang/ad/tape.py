@@ -37,6 +37,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
+from tinote.lang.index_regions import IndexRegion
 from tinote.lang.session.owners import (
     clear_own_gradients,
     close_recording,
@@ -195,6 +196,8 @@ class Tape(Documented, Journal):
     _check: GradientCheck | None = None
     is_swept = leaves = True
     _place = _NOWHERE
+    #: whether another thread or task has written the loss
+    _loss_from_outside = False
 
     def __init__(
         self,
@@ -477,6 +480,10 @@ class Tape(Documented, Journal):
                 self.apart.close()
                 self.interrupts = ()
 
+    def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
+        self._loss_from_outside |= buffer is self.loss.buffer
+        super()._overwritten_outside(buffer, region)
+
     def begin_again(self, before: ShadowsBefore) -> None:
         """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
         all that it computes is zero, and the loss's gradient 1.
@@ -488,6 +495,13 @@ class Tape(Documented, Journal):
         self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:
+        loss = self.loss.buffer
+        if self._loss_from_outside and not (self.touches(loss) or loss in self.active):
+            raise DifferentiationError(
+                f"the loss '{self.loss.name}' is written in another thread or task, whose launches are not recorded",
+                self.opened,
+                hint="open the tape there, or pass the context on: `contextvars.copy_context().run(…)`",
+            )
         if self._may_lose:
             self.lost_values()
         self.claim(clear=self.clear_gradients)

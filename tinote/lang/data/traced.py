@@ -39,7 +39,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dis import opmap
-from numbers import Real
+from numbers import Number, Real
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -542,6 +542,9 @@ class Traced:
             found = compare(self.value, other.value)
         elif isinstance(other, int | float | np.generic) or (isinstance(other, np.ndarray) and not other.ndim):
             found = compare(self.value, other)
+        elif isinstance(other, Number):  # a complex number, a fraction: which would not know it
+            self._look("a comparison with it")
+            return compare(self.value, other)
         else:
             return NotImplemented
         for one in (self, other):

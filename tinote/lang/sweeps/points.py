@@ -90,7 +90,8 @@ def _row(given: Any) -> dict[str, Any]:
 
 
 def _values(name: Any, given: Any) -> list[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    is_single = isinstance(given, np.ndarray) and not given.ndim
+    if is_single or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise SweepError(f"the values of {name!r} are not a list: {given!r}", caller(), hint=f"write [{given!r}]")
     return [_plain(value) for value in given]
 
