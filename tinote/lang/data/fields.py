@@ -121,7 +121,7 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         self._made_at = made_at
         self._name = name
         self._generation = session.resets
-        #: `session.order` when Python last wrote to it, if that matters; -1: it has not
+        #: `session.order` when Python last wrote to all of it, if that matters; -1: it has not
         self.noted: int | None = None
         self._level = None
         #: of a gradient or dual, the field; which holds it, and no circle keeps both
@@ -499,9 +499,8 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
 
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
         """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
-        if self.noted is not None and self.noted != session.order:
+        if self.noted is not None and self.noted != session.order and note_change(self.buffer, position):
             self.noted = session.order
-            note_change(self.buffer, position)
         note_python_write(self.buffer, position, value, source)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:

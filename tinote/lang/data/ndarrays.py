@@ -268,6 +268,8 @@ def _make(
     extents = shape_given(shape, made_at)
     order, offset = order_named(None, len(extents), made_at), offset_given(None, extents, made_at)
     made._make_dense(extents, order, Layout.AOS, offset)
+    if made.has_grad:
+        made.noted = -1  # which of them a kernel is launched with is not known before
     if (found := recorder.get()) is not None:
         found.made_by_user(made)
     return made

@@ -4,8 +4,9 @@
     x[0] = 100.0
     square.grad()           # by the chain rule with x = 100, and a warning with both lines
 
-Launches of kernels that touch fields with a gradient, and what Python writes to fields that these read, have an order:
-`session.order` counts the launches, and each write has the count at its time. Other launches count nothing.
+Launches of kernels that touch memory with a gradient, and what other kernels and Python write to fields that these
+read, have an order: `session.order` counts the launches, and each write of Python has the count at its time. Other
+launches count nothing.
 """
 
 from __future__ import annotations
@@ -32,21 +33,27 @@ _MOST_NAMED = 6
 _NAMED = (int, float, Field)
 #: The instances that write to a field.
 _writers: WeakKeyDictionary[Buffer, WeakSet[Any]] = WeakKeyDictionary()
+#: What those instances read that touch memory with a gradient.
+_read: WeakSet[Buffer] = WeakSet()
 #: The changes that were warned of, by instance.
 _warned: WeakKeyDictionary[Any, set[tuple[str, Note]]] = WeakKeyDictionary()
 
 
 def take_part(instance: Any) -> bool:
-    """Whether the launches of a new instance have an order: it touches a field with a gradient. What it reads is noted
-    from now on when Python writes to it.
+    """Whether the launches of a new instance have an order: it touches memory with a gradient, or writes to what such
+    an instance reads. What it reads is noted from now on when Python or another kernel writes to it.
     """
     touched = instance.specialisation.accesses()
-    fields = [b for b in (*touched.loaded, *touched.written) if b.kind is BufferKind.FIELD]
-    if all(buffer.adjoint is None for buffer in fields):
-        return False
-    for buffer in touched.written:
+    written = [buffer for buffer in touched.written if buffer.kind is BufferKind.FIELD]
+    for buffer in written:
+        _writers.setdefault(buffer, WeakSet()).add(instance)
+    if all(buffer.adjoint is None for buffer in (*touched.loaded, *touched.written)):
+        return any(buffer in _read for buffer in written)
+    for buffer in touched.loaded:
         if buffer.kind is BufferKind.FIELD:
-            _writers.setdefault(buffer, WeakSet()).add(instance)
+            _read.add(buffer)
+            for writer in _writers.get(buffer, ()):
+                writer.notes = True
     for field in list(session.fields):
         if field.noted is None and field.is_placed and field.buffer in touched.loaded:
             field.noted = -1
@@ -78,8 +85,8 @@ def _change(instance: Any, arguments: Arguments, values: tuple[Any, ...]) -> tup
         return None
     needed: BufferRegions | None = None
     for buffer in facts.live_in | facts.live_in_before:
-        write = session.changes.get(buffer)
-        changes = [] if write is None or write.order < last else [(write.region, Note("changed here", write.span))]
+        writes = [write for write in session.changes.get(buffer, ()) if write.order >= last]
+        changes = [(write.region, Note("changed here", write.span)) for write in writes]
         for writer in _writers.get(buffer, ()):
             if writer.last > last:
                 note = Note("changed by this kernel", writer.specialisation.source.span)

@@ -319,7 +319,7 @@ class Session:
         #: number when Python last wrote to what these read, and when a captured program last ran
         self.order = 0
         self.changed = self.replayed = -1
-        self.changes: weakref.WeakKeyDictionary[Buffer, PythonWrite] = OfBuffers()
+        self.changes: weakref.WeakKeyDictionary[Buffer, list[PythonWrite]] = OfBuffers()
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
@@ -494,6 +494,10 @@ def note_making(buffer: Buffer) -> None:
         open_recorder.making(buffer)
 
 
+#: How many writes of Python to one field are told apart.
+_MOST_WRITES = 8
+
+
 class PythonWrite(NamedTuple):
     """Where Python wrote to a field, and after how many launches (`Session.order`)."""
 
@@ -508,13 +512,21 @@ class PythonWrite(NamedTuple):
         return span_at(self.code, self.instruction)
 
 
-def note_change(buffer: Buffer, position: Any) -> None:
-    """Python is about to write to what a kernel reads that touches fields with a gradient."""
+def note_change(buffer: Buffer, position: Any) -> bool:
+    """Python is about to write to what a kernel reads that touches fields with a gradient. Gives whether all of it is
+    known to have changed, until the next launch.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tinote":
         frame = frame.f_back
+    writes = session.changes.setdefault(buffer, [])
+    if len(writes) >= _MOST_WRITES:
+        position = ...
+    region = region_at(buffer, position)
+    writes[:] = [one for one in writes if position is not ... and one.region != region]
+    writes.append(PythonWrite(session.order, region, frame.f_code, frame.f_lasti))
     session.changed = session.order
-    session.changes[buffer] = PythonWrite(session.order, region_at(buffer, position), frame.f_code, frame.f_lasti)
+    return position is ...
 
 
 def note_shared(buffer: Buffer) -> None:
