@@ -13,6 +13,7 @@ from tinote.compiler.driver import binary_cache
 from tinote.compiler.frontend.builtins.table import BUILTINS
 from tinote.compiler.inspect.stages import stages_of
 from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS
+from tinote.config import Config
 from tinote.errors import FieldError, KernelTypeError, TinoteError
 from tinote.runtime.profile import profile
 
@@ -429,3 +430,16 @@ def test_existing_programs_set_what_has_nothing_to_steer_here() -> None:
     assert not ti.cfg.bounds_check
     with pytest.raises(FieldError, match="no option 'ad_stak_size'; did you mean 'ad_stack_size'"):
         ti.init(ad_stak_size=16)
+
+
+@pytest.mark.parametrize("name", ["arch", *Config._fields])
+def test_options_are_not_assigned(name: str) -> None:
+    """An assignment would change what `ti.cfg` says, and nothing else."""
+    ti.init()
+    before = getattr(ti.cfg, name)
+    with pytest.raises(FieldError, match=rf"ti\.init\({name}=…\)") as caught:
+        setattr(ti.cfg, name, None)
+    assert caught.value.span.file == __file__
+    assert getattr(ti.cfg, name) == before
+    with pytest.raises(AttributeError, match="no option 'bound_check'"):
+        ti.cfg.bound_check = False

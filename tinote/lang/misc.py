@@ -63,6 +63,12 @@ class Settings:
             raise AttributeError(f"ti.init has no option {name!r}")
         return getattr(session.config, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        getattr(self, name)  # which says what is none
+        raise FieldError(
+            "the options of a session do not change", caller(), hint=f"`ti.init({name}=…)` begins a new one"
+        )
+
 
 cfg = Settings()
 
