@@ -154,3 +154,17 @@ def test_a_member_takes_the_place_of_a_method() -> None:
         twice: ti.f32
 
     assert list(Plain.members) == ["m", "k", "twice"] and Plain(twice=5).twice == 5 and "twice" not in Plain.methods
+
+
+def test_members_of_pythons_own_dataclasses_are_not_dropped() -> None:
+    @dataclasses.dataclass
+    class Base:
+        m: ti.f64
+
+    with pytest.raises(FieldError, match=r"(?s)'Both' is made of 'Base'.*decorate 'Base' with @ti.dataclass") as caught:
+
+        @ti.dataclass
+        class Both(Base):
+            n: ti.f64
+
+    assert caught.value.span.file == __file__

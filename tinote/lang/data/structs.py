@@ -317,6 +317,12 @@ def dataclass(cls: type) -> StructType:
     members: dict[str, Any] = {}
     methods: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
+        if base is not cls and "__dataclass_fields__" in vars(base):
+            raise FieldError(
+                f"'{cls.__name__}' is made of '{base.__name__}', a class of Python's own `dataclasses`",
+                where,
+                hint=f"decorate '{base.__name__}' with @ti.dataclass",
+            )
         members |= vars(base).get(_MEMBERS, {}) if base is not cls else own
         for name, value in vars(base).items():
             methods.pop(name, None)
