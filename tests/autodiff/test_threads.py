@@ -9,6 +9,7 @@ import contextlib
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
@@ -699,6 +700,42 @@ def test_a_loss_that_another_thread_writes_has_no_gradient(by_python: bool) -> N
         run(lambda: loss.fill(0))
         measure()
     assert x.grad.to_numpy().tolist() == [6.0] * N
+
+
+def test_values_that_another_thread_computes_are_constants_and_warned_of() -> None:
+    x, y, z = [ti.field(ti.f64, N, needs_grad=True) for _ in range(3)]
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x.fill(3)
+
+    @ti.kernel
+    def square(k: ti.i32):
+        y[k] = x[k] ** 2
+
+    @ti.kernel
+    def unrelated():
+        for i in x:
+            z[i] = x[i]
+
+    @ti.kernel
+    def measure():
+        for i in y:
+            loss[None] += y[i] + x[i]
+
+    def gradient(work: Callable[[int], Any]) -> tuple[list[float], list[str]]:
+        with warnings.catch_warnings(record=True) as reported:
+            warnings.simplefilter("always")
+            with ThreadPoolExecutor(2) as pool, ti.ad.Tape(loss):
+                list(pool.map(work, range(N)))
+                measure()
+        return x.grad.to_numpy().tolist(), [str(one.message) for one in reported]
+
+    found, reported = gradient(square)
+    assert found == [1.0] * N
+    assert len(reported) == 1
+    assert "was written in another thread or task" in reported[0]
+    assert "def square" in reported[0]
+    assert gradient(lambda k: unrelated()) == ([1.0] * N, [])
+    assert gradient(lambda k: y.__setitem__(k, 2.0)) == ([1.0] * N, [])
 
 
 def test_two_tapes_over_the_same_gradient() -> None:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from types import CodeType, FrameType, TracebackType
-from typing import Literal
+from types import CodeType, FrameType, MappingProxyType, TracebackType
+from typing import Any, Literal
 
 from tinote.completion import Documented
 from tinote.errors import DifferentiationError, Note, at_users_frames
@@ -30,7 +30,7 @@ from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, next_depth
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, Record
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal, carry_tangents
 from tinote.lang.ad.journal.observer import Observer
@@ -38,6 +38,7 @@ from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.index_regions import IndexRegion
+from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.session.owners import (
     clear_own_gradients,
     close_recording,
@@ -51,6 +52,7 @@ from tinote.lang.session.owners import (
 from tinote.lang.session.state import Recorder, block_out_of_order, independent_recordings, present_recorder, session
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
+from tinote.runtime.owner import present_owner
 from tinote.source import NOWHERE, Span, caller, span_at
 
 _REPEATS = (
@@ -198,6 +200,8 @@ class Tape(Documented, Journal):
     _place = _NOWHERE
     #: whether another thread or task has written the loss
     _loss_from_outside = False
+    #: what kernels with derivatives have written there, each with the kernel and the number of events by then
+    _from_outside: Mapping[Buffer, tuple[Span, int]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -480,8 +484,32 @@ class Tape(Documented, Journal):
                 self.apart.close()
                 self.interrupts = ()
 
+    def _is_elsewhere(self) -> bool:
+        """Whether what happens now is another thread's, or a task's that the block does not wait for."""
+        return self.owner is not None and not self.owner.runs_within(present_owner())
+
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        super().launching_outside(instance, values)
+        touched = arguments_of(instance, values).accesses
+        if self._is_elsewhere() and any(buffer.adjoint is not None for buffer in touched.loaded):
+            written = [buffer for buffer in touched.written if buffer.adjoint is not None]
+            found = instance.specialisation.source.span, len(self.events)
+            self._from_outside = {**self._from_outside, **dict.fromkeys(written, found)}
+
+    def _warn_of_values_from_outside(self) -> None:
+        for buffer, (kernel, count) in self._from_outside.items():
+            if any(isinstance(event, Record) and buffer in event.touched for event in self.events[count:]):
+                warning = DifferentiationError(
+                    f"'{buffer.name}' was written in another thread or task, whose launches are not recorded: "
+                    "no derivative goes through it",
+                    self.opened,
+                    hint="open the tape there, or pass the context on: `contextvars.copy_context().run(…)`",
+                    notes=[Note("by this kernel", kernel)],
+                )
+                warnings.warn_explicit(str(warning), UserWarning, self.opened.file, self.opened.line)
+
     def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
-        self._loss_from_outside |= buffer is self.loss.buffer
+        self._loss_from_outside |= buffer is self.loss.buffer and self._is_elsewhere()
         super()._overwritten_outside(buffer, region)
 
     def begin_again(self, before: ShadowsBefore) -> None:
@@ -495,6 +523,7 @@ class Tape(Documented, Journal):
         self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:
+        self._warn_of_values_from_outside()
         loss = self.loss.buffer
         if self._loss_from_outside and not (self.touches(loss) or loss in self.active):
             raise DifferentiationError(
