@@ -227,7 +227,7 @@ def test_the_keyboard_reaches_all_of_it(springs: tuple[Springs, Path], opened: C
     slider = found.page.get_by_label("stiffness", exact=True)
     slider.focus()
     found.page.keyboard.press("End")
-    expect(found.page.locator(".tinote-slider-value")).to_have_text("10")
+    expect(found.page.locator(".tinote-control output")).to_have_text("10")
     found.page.locator(".tinote-theme").focus()
     found.page.keyboard.press("Enter")
     found.page.wait_for_function(DARK)
@@ -238,7 +238,7 @@ def test_a_slider_changes_what_runs(springs: tuple[Springs, Path], opened: Calla
     world, file = springs
     found = opened(file).painted()
     found.page.get_by_label("stiffness", exact=True).fill("0")
-    expect(found.page.locator(".tinote-slider-value")).to_have_text("0")
+    expect(found.page.locator(".tinote-control output")).to_have_text("0")
     found.run(20)
     world.reset()
     world.stiffness[None] = 0.0

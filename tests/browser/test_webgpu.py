@@ -286,7 +286,7 @@ def test_a_page_moves_to_the_gpu_and_back(fluid_page: tuple[Any, Fluid]) -> None
         for _ in range(count):
             fluid.step(1e-3)
         np.testing.assert_allclose(found, fluid.x.to_numpy(), 1e-4, 1e-5)
-    page.locator(".tinote-slider input").fill("0.002")
+    page.locator(".tinote-control input").fill("0.002")
     found = steps(page, 2)
     for _ in range(2):
         fluid.step(2e-3)

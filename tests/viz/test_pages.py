@@ -300,7 +300,7 @@ def test_a_page_tells_what_became_of_each_view(moving: Any, tmp_path: Path) -> N
     ((picture, _),) = found.named("img")
     assert picture["alt"] == "all <grey>" and picture["src"].startswith("data:image/png;base64,")
     assert "returns ndarray" in found.named("figcaption")[0][1]
-    ((slider,),) = [view["sliders"] for view in held_by(page)["views"]]
+    ((slider,),) = [view["controls"] for view in held_by(page)["views"]]
     assert (slider["label"], slider["low"], slider["high"], slider["value"]) == ("level", 0, 2, 1.0)
     assert slider["field"] in ("field0", "field1")
 

@@ -242,7 +242,7 @@ def test_a_program_that_executes_the_notebook_keeps_it_from_the_first_step(monke
         data, _ = shown._repr_mimebundle_() if shown is view else bundle_of(shown)
         (text,) = data[front_end.VIEW_TYPE]["views"]
         assert "image/png" in data and json.dumps(data)
-    assert len(unpacked(text)["described"]["sliders"]) == 1 and view.steps > 0
+    assert len(unpacked(text)["described"]["controls"]) == 1 and view.steps > 0
     plain, _ = ti.viz.Particles(x, appends)._repr_mimebundle_()
     assert front_end.VIEW_TYPE not in plain and "image/png" in plain
 

@@ -10,12 +10,12 @@ from tinote.lazy import lazy
 from tinote.viz.access_rules.widget import RuleView, violations
 from tinote.viz.explorer.widget import Explorer, explore
 from tinote.viz.gradient_view.widget import GradientView, gradients
+from tinote.viz.live.controls import button, checkbox, color, dropdown, folder, number, slider, text
 from tinote.viz.live.image import Image
 from tinote.viz.live.particles import Particles
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.running_plot import Plot
 from tinote.viz.live.scene import Scene
-from tinote.viz.live.slider import slider
 from tinote.viz.notebook.front_end import set_stored_size
 from tinote.viz.notebook.progress import progress
 from tinote.viz.window.gui import GUI
@@ -30,8 +30,9 @@ else:
     export = lazy("tinote.viz.pages.export")
 
 __all__ = [
-    "GUI", "Explorer", "GradientView", "Image", "Particles", "Plot", "Pointer", "RuleView", "Scene", "explore",
-    "gradients", "page", "plot", "progress", "set_stored_size", "slider", "violations",
+    "GUI", "Explorer", "GradientView", "Image", "Particles", "Plot", "Pointer", "RuleView", "Scene", "button",
+    "checkbox", "color", "dropdown", "explore", "folder", "gradients", "number", "page", "plot", "progress",
+    "set_stored_size", "slider", "text", "violations",
 ]  # fmt: skip
 
 _LATER = {"page": export, "plot": matplot}

@@ -13,7 +13,7 @@ VIEWS = "views"
 """The folder of the site that holds the pages in frames."""
 
 CONTROLS = 92
-SLIDER = 30
+CONTROL = 30
 
 
 def write(path: Path, text: str) -> None:
@@ -33,7 +33,7 @@ def running_frame(found: Running, folder: Path, name: str, above: str) -> str:
     text = pages.html(label, f"<main>\n{pages.place(found)}\n</main>")
     write(folder / name, text)
     height = traits["height"] * (found.kind != "plot") + traits["chart_height"] * bool(traits["series"])
-    height += CONTROLS + SLIDER * len(found.described["sliders"])
+    height += CONTROLS + CONTROL * len(found.described["controls"])
     return frame(f"{above}{VIEWS}/{name}", f"{label}, running", height, f"{len(text) // 1000} kB", "is-live")
 
 

@@ -44,7 +44,7 @@ from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.whole import whole_picture, write_svg_of
 from tinote.viz.notebook.front_end import Bundle, for_page, stored_size
 from tinote.viz.notebook.view import Frame
-from tinote.viz.pages.sources import BoundSlider, ViewFunctions
+from tinote.viz.pages.sources import ViewFunctions
 
 if TYPE_CHECKING:
     from tinote.viz.pages import export, stored
@@ -136,8 +136,8 @@ class LiveSimulation(DeclaredView):
             self.look_as_given()
         self._functions = ViewFunctions(step, self.reset_function, pointer, Pointer)
         self.playback = Playback(self, self.frames)
-        self.page_sliders: dict[str, BoundSlider] = {}
-        """The sliders that are bound to the view, by their labels."""
+        self.bound_controls: dict[Any, Any] = {}
+        """The controls that are bound to the view (`live/controls.py`), by what tells them apart."""
         self.history = History(tuple(quantities))
         self._is_repainting = False
         self._waits_to_be_kept = False

@@ -62,7 +62,7 @@ def bundle_of(box: Box) -> Bundle:
     if audience() is not Audience.PERSON:
         for view in views:
             getattr(view, "prepare_unattended", lambda: None)()
-    said = [repr(part) if _has_picture(part) else _words(part) for part in _parts(box)]
+    said = [repr(part) if _has_picture(part) else words_of(part) for part in _parts(box)]
     text = f"<{type(box).__name__}: {', '.join(filter(None, said))}>"
     drawn = picture_of(box)
     assert drawn is not None
@@ -94,11 +94,18 @@ def _parts(box: Box) -> Iterator[Widget]:
             yield child
 
 
-def _words(control: Any) -> str:
+def words_of(control: Any) -> str:
     """What a control says, by its name and value."""
-    name, value = str(getattr(control, "description", "")), getattr(control, "value", "")
-    shown = format(value, ".6g") if isinstance(value, float) else str(value)
-    return f"{name} {shown}".strip()
+    return f"{getattr(control, 'description', '')} {_words(control)}".strip()
+
+
+def _words(control: Any) -> str:
+    """The value of a control; of a list the name of the option."""
+    value = getattr(control, "label", getattr(control, "value", ""))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    parts = value if isinstance(value, tuple) else (value,)
+    return " to ".join(format(part, ".6g") if isinstance(part, float) else str(part) for part in parts)
 
 
 def _drawn(widget: Any, width: int) -> Picture | None:
@@ -110,27 +117,29 @@ def _drawn(widget: Any, width: int) -> Picture | None:
         found = Picture(shown.shape[1], shown.shape[0])
         found.pixels[:] = shown
         return found
-    if not _words(widget):
+    if not words_of(widget):
         return None
-    if {"min", "max", "value"} <= set(widget.trait_names()) and np.ndim(widget.value) == 0:
-        return _slider(widget, width)
     row = Picture(width, ROW, (255, 255, 255))
-    row.text(_words(widget), 0, 4, FONT, INK)
+    row.text(str(getattr(widget, "description", "")), 0, 4, FONT, INK)
+    if widget.has_trait("readout_format"):
+        _draw_slider(row, widget)
+    else:
+        row.text(_words(widget), NAME_WIDTH if getattr(widget, "description", "") else 0, 4, FONT, INK)
     return row
 
 
-def _slider(widget: Any, width: int) -> Picture:
-    """A slider: its name, where it stands, and its value."""
-    row = Picture(width, ROW, (255, 255, 255))
-    row.text(str(widget.description), 0, 4, FONT, INK)
-    row.text(_words(widget)[len(widget.description) :].strip(), width - VALUE_WIDTH + GAP, 4, FONT, INK)
-    left, right = float(NAME_WIDTH), float(width - VALUE_WIDTH)
-    span = widget.max - widget.min
-    knob = left + (right - left) * ((widget.value - widget.min) / span if span else 0.0)
-    middle = ROW / 2
+def _draw_slider(row: Picture, widget: Any) -> None:
+    """Where a slider stands, with one handle or two, and its value."""
+    words = _words(widget)
+    beside = max(VALUE_WIDTH, 8 * len(words))
+    row.text(words, row.width - beside + GAP, 4, FONT, INK)
+    left, right, middle = float(NAME_WIDTH), float(row.width - beside), ROW / 2
+    values = np.ravel(widget.value).astype(np.float64)
+    if widget.has_trait("base"):  # Its ends are powers of that.
+        values = np.log(values) / np.log(widget.base)
+    knobs = left + (right - left) * (values - widget.min) / ((widget.max - widget.min) or 1.0)
     row.lines(np.array([[left, middle]]), np.array([[right, middle]]), 3.0, RAIL)
-    row.discs(np.array([[knob, middle]]), 6.0, KNOB)
-    return row
+    row.discs(np.stack([knobs, np.full(len(knobs), middle)], axis=1), 6.0, KNOB)
 
 
 def _together(box: Box, width: int) -> Picture | None:

@@ -60,7 +60,10 @@ def page_script(kinds: Iterable[str]) -> list[str]:
         # A block keeps apart what scripts of two kinds call by one name.
         own = re.sub(r"^export default", f"VIEWS.{kind} =", static_source(*OWN[kind]), flags=re.MULTILINE)
         parts.append(f"{{\n{compact(own)}\n}}")
-    parts += [compact(static_source("draw/gif.js", "pages/model.js", "pages/page.js")), 'NOTICES.waiting = "starting";']
+    parts += [
+        compact(static_source("draw/gif.js", "pages/model.js", "pages/controls.js", "pages/page.js")),
+        'NOTICES.waiting = "starting";',
+    ]
     return apart([*parts, "startPage(globalThis.tinote);"])
 
 

@@ -26,7 +26,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.page import as_text, compact, document, license_of_three
 from tinote.viz.notebook.view import describe_error, static_source
 from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script, three_script
-from tinote.viz.pages.functions import of_number, of_pointer, without_result
+from tinote.viz.pages.functions import of_numbers, of_pointer, with_values
 from tinote.viz.pages.sources import Sources, ViewFunctions
 
 if TYPE_CHECKING:
@@ -118,23 +118,21 @@ class _Described:
         view, functions = self.view, self.functions
         look = view.page_look(self.sources)
         if functions.step is not None:
-            self._add("step", without_result(functions.step))
+            self._add("step", with_values(functions.step, ()))
         if functions.reset is not None:
-            self._add("reset", without_result(functions.reset))
+            self._add("reset", with_values(functions.reset, ()))
         for name, function in self.sources.functions.items():
-            self._add(name, without_result(function))
+            self._add(name, with_values(function, ()))
         plots = {f"plot{number}": label for number, label in enumerate(functions.quantities)}
         for name, label in plots.items():
             self._add(name, functions.quantities[label], what=f"the quantity '{label}'")
         pointer = self._pointer()
-        sliders = [
-            self._slider(number, label, bound.widget, bound.target)
-            for number, (label, bound) in enumerate(view.page_sliders.items())
-        ]
+        controls = [self._control(number, one) for number, one in enumerate(view.bound_controls.values())]
         made = self._made()
         plots = {name: label for name, label in plots.items() if name in self.programs}
         pointer = {side: name for side, name in pointer.items() if name in self.programs}
-        sliders = [one for one in sliders if one.get("program", "step") in {*self.programs, "step"}]
+        lacking = {one.what for one in self.missing}
+        controls = [one for one in controls if what_is(one) not in lacking]
         traits = view.get_state([name for name in view.traits(sync=True) if name not in NOT_SENT and name[0] != "_"])
         traits |= {
             "can_step": functions.step is not None,
@@ -151,12 +149,12 @@ class _Described:
             "plots": list(plots),
             "canStep": functions.step is not None,
             "pointer": pointer or None,
-            "sliders": sliders,
+            "controls": controls,
             "program": made.encode(),
             "gpu": bool(made.description["shaders"]),
         }
         words = dict.fromkeys(self.sources.functions, "what is shown") | plots
-        words |= {one["program"]: f"the slider '{one['label']}'" for one in sliders if "program" in one}
+        words |= {name: what_is(one) for one in controls for name in one.get("programs", ())}
         return Running(view.PAGE_KIND, described, tuple(self.missing), needed(made, words))
 
     def _add(self, name: str, function: Callable[..., object], *given: Any, what: str = "") -> None:
@@ -182,14 +180,24 @@ class _Described:
             self._add(found[side], handler, *given, what=f"the pointer{where}")
         return found
 
-    def _slider(self, number: int, label: str, widget: Any, target: Any) -> dict[str, Any]:
-        digits = int(re.sub(r"\D", "", widget.readout_format) or 4)
-        ends = {"low": widget.min, "high": widget.max, "step": widget.step, "value": widget.value, "digits": digits}
-        if hasattr(target, "__setitem__"):
-            return {"label": label, **ends, "field": self.sources.field(target)}
-        name = f"slider{number}"
-        self._add(name, of_number(target), float(widget.value), what=f"the slider '{label}'")
-        return {"label": label, **ends, "program": name}
+    def _control(self, number: int, control: Any) -> dict[str, Any]:
+        """A control: the field that it sets, or what it calls, for each of its choices or for any numbers."""
+        found, calls = control.described(), control.calls
+        if hasattr(control.target, "__setitem__"):
+            sent = {} if calls is None else {"sent": [[float(part) for part in call] for call in calls]}
+            return found | {"field": self.sources.field(control.target)} | sent
+        what = what_is(found)
+        if control.kind == "text":
+            self.missing.append(Missing(what, "a program takes numbers, and this is text"))
+        elif calls is None:
+            numbers = control.numbers
+            self._add(f"control{number}", of_numbers(control.target, len(numbers)), *numbers, what=what)
+            found["programs"] = [f"control{number}"]
+        else:
+            found["programs"] = [f"control{number}_{choice}" for choice in range(len(calls))]
+            for name, call in zip(found["programs"], calls, strict=True):
+                self._add(name, with_values(control.target, call), what=what)
+        return found
 
     def _made(self) -> Portable:
         """All programs; those that cannot be had, and that the view can do without, are left out. Raises what
@@ -200,9 +208,15 @@ class _Described:
         for name, error in made.refused.items():
             if name not in self.optional:
                 raise error
-            self.missing.append(Missing(self.optional[name], describe_error(error)))
+            if all(one.what != self.optional[name] for one in self.missing):  # A control may have several.
+                self.missing.append(Missing(self.optional[name], describe_error(error)))
             del self.programs[name]
         return made
+
+
+def what_is(control: Mapping[str, Any]) -> str:
+    """What a page calls a control."""
+    return f"the {control['kind']} '{control['label']}'"
 
 
 def needed(made: Portable, words: Mapping[str, str]) -> str:
@@ -240,13 +254,13 @@ def save(view: Any, path: str | Path) -> Path:
 def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Page:
     """Write live views as one HTML file that runs in any browser, without Python, server or network.
 
-    A view begins in its present state, with the sliders that are bound to it. A view that cannot run there is a
+    A view begins in its present state, with the controls that are bound to it. A view that cannot run there is a
     picture, with the reason below it.
 
     Parameters
     ----------
     views : view, box of ipywidgets, or sequence of them
-        A live view, a box with views and their sliders, or a sequence of these and of texts between them.
+        A live view, a box with views and their controls, or a sequence of these and of texts between them.
     path : path
         The file.
     title : str, optional
@@ -283,7 +297,7 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     for control in lacking:
         name = f"{type(control).__name__} {getattr(control, 'description', '')!r}"
         if not pages.views:
-            raise ViewError(f"a page shows live views and the sliders that are bound to them: {name} is neither")
+            raise ViewError(f"a page shows live views and the controls that are bound to them: {name} is neither")
         warnings.warn(f"{Path(path).name} is without {name}: only Python knows what it does", stacklevel=2)
     written = pages.html(title or "Live views", "<main>\n" + "\n".join(parts) + "\n</main>")
     return Page(_write(Path(path), written), len(written.encode()), tuple(pages.views))
@@ -341,7 +355,7 @@ class Pages:
 
     def shown(self, view: Any) -> str:
         """A view as HTML: where it runs, or its picture with the reason."""
-        self.bound += [slider.widget for slider in view.page_sliders.values()]
+        self.bound += view.bound_controls.values()
         try:
             found = running(view)
         except Exception as error:  # Also one of the user's step.

@@ -11,22 +11,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-def without_result(function: Callable[[], object]) -> Callable[[], None]:
-    """`function`, which then returns nothing."""
+def of_numbers(function: Callable[..., object], count: int) -> Callable[..., None]:
+    """`function` of that many numbers, `value_0`, …"""
+
+    def call(*values: Any) -> None:
+        function(*values)
+
+    return _standing_for(call, function, [f"value_{k}" for k in range(count)])
+
+
+def with_values(function: Callable[..., object], values: Sequence[Any]) -> Callable[[], None]:
+    """`function`, called with these values, which need not be numbers."""
 
     def call() -> None:
-        function()
+        function(*values)
 
     return _standing_for(call, function, ())
-
-
-def of_number(function: Callable[[float], object]) -> Callable[[float], None]:
-    """`function` of one number, `value`."""
-
-    def call(value: float) -> None:
-        function(value)
-
-    return _standing_for(call, function, ("value",))
 
 
 def of_pointer(

@@ -78,10 +78,3 @@ class ViewFunctions(NamedTuple):
     make_pointer: Callable[..., Any]
     quantities: Mapping[str, Callable[[], float]] = MappingProxyType({})
     pointed: tuple[int, int] = (2, 0)
-
-
-class BoundSlider(NamedTuple):
-    """A slider of a view: the widget, and what it changes, a field of shape () or a function of a number."""
-
-    widget: Any
-    target: Any

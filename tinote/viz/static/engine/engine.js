@@ -1,5 +1,5 @@
 // What the kernel is to a live view, in a Worker of a page: it advances the program, makes frames as the page takes
-// them, and tells the user's functions what the pointer and the sliders do. The rules are those of
+// them, and tells the user's functions what the pointer and the controls do. The rules are those of
 // `viz/live/simulation.py`, `viz/live/pointer.py` and `FrameCredits`.
 
 const FRAME_MILLISECONDS = 1000 / 60; // A page paints no more often than this.
@@ -64,8 +64,8 @@ class Simulation {
     this.jobs = Promise.resolve();
     this.runs = 0; // Goes up when what runs is to end.
     this.waiting = []; // Those that wait until the page takes a frame.
-    this.changes = new Map(); // Values of sliders that wait,
-    this.changed = new Map(); // and those that were taken.
+    this.changes = []; // What controls say and waits,
+    this.changed = new Map(); // and what they said last.
     this.last = null;
   }
 
@@ -221,7 +221,7 @@ class Simulation {
     else {
       this.program.restore();
       if (this.gpu) this.gpu.newest = "host";
-      await this.applyChanges(this.changed); // All memory is as it was at first.
+      await this.applyChanges(this.changed.values()); // All memory is as it was at first.
     }
     this.steps = 0;
     this.history.clear();
@@ -350,29 +350,32 @@ class Simulation {
     }
   }
 
-  /** A slider has been moved; while a change is still waiting, later ones take its place. */
-  change({ slider, value }) {
-    const isFirst = !this.changes.size;
-    this.changes.set(slider, value);
+  /** A control says something; while a change is still waiting, later ones take its place, but each press counts. */
+  change({ control, choice, numbers }) {
+    const { kind } = this.view.controls[control];
+    const isFirst = !this.changes.length;
+    if (kind !== "button") {
+      this.changes = this.changes.filter((one) => one.control !== control);
+      this.changed.set(control, { control, choice, numbers });
+    }
+    this.changes.push({ control, choice, numbers });
     if (!isFirst) return;
     this.act(async () => {
-      const changes = [...this.changes];
-      this.changes.clear();
-      for (const [slider, value] of changes) this.changed.set(slider, value);
-      await this.applyChanges(changes);
+      await this.applyChanges(this.changes.splice(0));
       return this.renewed();
     });
   }
 
   async applyChanges(changes) {
-    for (const [number, value] of changes) {
-      const { field, program } = this.view.sliders[number];
+    for (const { control, choice, numbers } of changes) {
+      const { field, programs } = this.view.controls[control];
       if (!field) {
-        await this.call(program, value);
+        await this.call(programs[choice], ...numbers);
         continue;
       }
       if (this.isOnGpu) await this.gpu.toHost();
-      this.program.write(field, [], value);
+      const { shape } = this.program.field(field);
+      numbers.forEach((number, k) => this.program.write(field, shape.length ? [k] : [], number));
       if (this.isOnGpu) this.gpu.newest = "host";
     }
   }

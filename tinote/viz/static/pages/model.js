@@ -45,7 +45,8 @@ class LocalModel {
       if (message.kind === "stop") this.insist();
       if (message.kind === "look") this.say("look", message);
       else if (message.kind === "device") this.say("device", message);
-      else if (message.kind === "change") this.say(`slider ${message.slider}`, message);
+      else if (message.kind === "change" && this.view.controls[message.control].kind !== "button")
+        this.say(`control ${message.control}`, message);
       else this.worker.postMessage(message);
     }
   }

@@ -1,26 +1,6 @@
-// A page that runs: live views with their sliders, each with a program of its own, and the page's theme.
+// A page that runs: live views with their controls, each with a program of its own, and the page's theme.
 
 const THEMES = { "": "follows the system", light: "light", dark: "dark" };
-
-/** A slider of a view: what it says is sent to the view's simulation. */
-function slider(model, { label, low, high, step, value, digits }, number) {
-  const written = (shown) => Number(shown.toPrecision(digits)).toString();
-  const shown = make("output", { class: "tinote-slider-value" }, written(value));
-  const input = make("input", {
-    type: "range",
-    min: low,
-    max: high,
-    step,
-    value,
-    "aria-label": label,
-    oninput: () => {
-      shown.textContent = written(Number(input.value));
-      model.send({ kind: "change", slider: number, value: Number(input.value) });
-    },
-  });
-  input.value = String(value); // Once its bounds hold.
-  return make("label", { class: "tinote-slider" }, make("span", {}, label), input, shown);
-}
 
 /** A button that says where the simulation runs, and moves it; there once the page has a GPU for it. */
 function deviceButton(model) {
@@ -54,10 +34,7 @@ function showViews(data) {
     VIEWS[view.kind].render({ model, el: stage });
     const style = `max-width:${view.traits.width}px`;
     if (view.gpu) stage.append(make("div", { class: "tinote-devices", style }, deviceButton(model)));
-    if (view.sliders.length)
-      el.append(
-        make("div", { class: "tinote-sliders", style }, ...view.sliders.map((one, at) => slider(model, one, at))),
-      );
+    if (view.controls.length) el.append(make("div", { class: "tinote-panel", style }, ...controlPanel(model, view.controls)));
     return model;
   });
 }

@@ -8,7 +8,7 @@ const MOST_MEMORY = 256 * 2 ** 20;
 const MOST_UNPACKED = 64 * 2 ** 20;
 const LONGEST_SIDE = 4096; // Pixels.
 const MOST_TIMELINE = 64; // Megabytes of frames that the views of an output keep.
-const MOST_PARTS = 64; // Sliders, or lines of a plot.
+const MOST_PARTS = 64; // Controls, or lines of a plot.
 const PATIENCE_SECONDS = 10; // A step that takes longer ends the run.
 const LONGEST_START = 60; // Seconds until something is painted.
 const PLAYED = ["particles", "image", "plot", "scene"];
@@ -39,13 +39,13 @@ async function payload(text) {
 
 /** What a page gets of a view, if it is one. What it says of the program is checked where that runs. */
 function checked({ kind, described }, _, { length }) {
-  const { traits, sliders, plots, program } = described;
+  const { traits, controls, plots, program } = described;
   const side = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_SIDE;
   const few = (list) => Array.isArray(list) && list.length <= MOST_PARTS;
   if (!PLAYED.includes(kind) || described.kind !== kind || !(program instanceof Uint8Array))
     throw new Error("this is not a view");
   if (![traits.width, traits.height, traits.chart_height].every(side)) throw new Error("this view has no size");
-  if (![sliders, plots, traits.series].every(few)) throw new Error("this view has too many parts");
+  if (![controls, plots, traits.series].every(few)) throw new Error("this view has too many parts");
   traits.timeline = Math.min(Number(traits.timeline) || 0, MOST_TIMELINE / length);
   return { ...described, mostBytes: Math.floor(MOST_MEMORY / length) };
 }
