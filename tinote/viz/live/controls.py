@@ -310,8 +310,8 @@ def slider(
     }[integer, interval]
     if log:
         base, exponents = widgets.FloatLogSlider, (math.log10(low), math.log10(high))
-        span = exponents[1] - exponents[0]
-        ends |= {"min": exponents[0], "max": exponents[1], "step": span / STEPS, "readout_format": ".4"}
+        places = max(1, round(STEPS / (exponents[1] - exponents[0])))  # In a decade, whose end is one of them.
+        ends |= {"min": exponents[0], "max": exponents[1], "step": 1 / places, "readout_format": ".4"}
     elif not integer:
         ends["readout_format"] = _readout_format(low, high, distance)
     return _bound(view, kind, bound, base, label, **ends)
