@@ -141,3 +141,43 @@ def test_a_closed_page_stops_the_work_and_a_new_one_takes_it_up(notebook, lab):
     page.page = other
     page.wait(f"Number({VIEW}?.dataset.step ?? 0) > {steps} + 5")
     assert page.python("print(view.state)") == "playing"
+
+
+SLOW = """
+import time
+import tinote as ti
+n = []
+def slow():
+    n.append(1)
+    time.sleep(3.0 if len(n) % 2 else 0.0)
+view = ti.viz.Plot(lambda: float(len(n)), slow, size=(300, 120))
+view
+"""
+NOTICE = "document.querySelector('.tinote-notice').textContent"
+
+
+def test_after_a_second_a_view_says_what_it_waits_for(notebook):
+    page = notebook(SLOW, "time.sleep(4)")
+    page.run_cell(0)
+    page.wait(f"{PAINTED} >= 1")
+    assert page.page.evaluate(f"() => {NOTICE}") == ""
+    page.page.get_by_role("button", name="Step: advance one frame").click()
+    page.wait(f"/^a step takes [123] s$/.test({NOTICE})")
+    page.wait(f"{PAINTED} >= 2 && {NOTICE} === ''")
+    page.run_cell(1)
+    page.wait("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'")
+    page.page.get_by_role("button", name="Step: advance one frame").click()
+    page.wait(f"{NOTICE} === 'waiting for the cell'")
+    page.wait(f"{PAINTED} >= 3 && {NOTICE} === ''")
+
+
+def test_a_connection_that_hangs_is_told_from_a_slow_step(notebook):
+    page = notebook(MOVING)
+    page.run_all()
+    page.wait(RUNNING)
+    page.page.context.set_offline(True)
+    page.wait(f"/^(no answer for \\d+ s|reconnecting)$/.test({NOTICE})")
+    page.page.context.set_offline(False)
+    page.wait(f"{NOTICE} === ''")
+    before = page.page.evaluate(f"() => {PAINTED}")
+    page.wait(f"{PAINTED} > {before} + 3")

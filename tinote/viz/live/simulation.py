@@ -419,6 +419,10 @@ class LiveSimulation(DeclaredView):
     def streams(self) -> bool:
         return self.state == "playing"
 
+    def works(self) -> bool:
+        """Whether a step, or what else makes a frame, is under way."""
+        return self.playback.worker is not None and self.playback.worker.is_busy
+
     def prepare_unattended(self) -> None:
         """Advance a bounded number of frames, once, so that the picture shows the simulation under way."""
         if self.steps or self.error:

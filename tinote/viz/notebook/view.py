@@ -249,13 +249,17 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
+        #: whether a job runs
+        self.is_busy = False
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
+            self.is_busy = True
             job()
+            self.is_busy = False
 
     async def run(self, function: Callable[[], Value]) -> JobOutcome[Value]:
         """Run `function` on the worker's thread and return its outcome; other tasks run meanwhile."""
@@ -335,6 +339,10 @@ class LiveView(Documented, anywidget.AnyWidget):
         """Whether the frame sent now is one of many, so that not each of them need be acknowledged."""
         return False
 
+    def works(self) -> bool:
+        """Whether the next frame is being made."""
+        return False
+
     def prepare_unattended(self) -> None:
         """Called before the picture is taken where no front end will run the view."""
 
@@ -368,6 +376,8 @@ class LiveView(Documented, anywidget.AnyWidget):
                 self.first_frame()
             case "visible":
                 self.credits.report(str(message["view"]), bool(message["visible"]), order)
+            case "ping":
+                self.send({"kind": "pong", "works": self.works()})
             case "gone":
                 self.credits.gone(str(message["view"]), order)
                 if self._superseded_in is not None:

@@ -4,13 +4,22 @@ const NOTICES = {
   waiting: "waiting for the cell",
   reconnecting: "reconnecting",
   gone: "kernel gone: run the cell again",
+  works: (seconds, steps) => `${steps === 1 ? "a step takes" : `${steps.toLocaleString("en")} steps take`} ${seconds} s`,
+  silent: (seconds) => `no answer for ${seconds} s`,
 };
+const WITH_FRAMES = ["play", "pause", "step", "reset", "stop", "pointer", "change"]; // What a frame is the answer to.
+const SILENCE_MILLISECONDS = 1000; // After which a view says what it waits for,
+const PONG_MILLISECONDS = 400; // and in which a kernel answers that has time.
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"];
 const unattended = new WeakSet(); // Models whose kernel cannot be reached.
 
+const asked = new WeakMap(); // Since when a model waits for a frame.
+
 /** Send `message` to the kernel of `model`, unless it is out of reach. */
 function say(model, message) {
-  if (!unattended.has(model)) model.send(message);
+  if (unattended.has(model)) return;
+  if (WITH_FRAMES.includes(message.kind) && !asked.has(model)) asked.set(model, performance.now());
+  model.send(message);
 }
 
 /**
@@ -56,13 +65,56 @@ function watchKernel(model, el, changed) {
   };
 }
 
+/**
+ * Look four times a second whether the kernel of `model` owes a frame, since somebody has asked for one or since `expected()`,
+ * and call `changed` with what it waits for, one of the `NOTICES` with its numbers, once that takes a second. What the
+ * kernel does it tells when it is asked; one that does not answer runs a cell, if the front end says so. Returns what
+ * undoes it.
+ */
+function watchAnswers(model, expected, changed) {
+  let [sent, isAnswered, works, isShown] = [0, true, false, false];
+  const receive = (message) => {
+    if (message.kind === "frame") asked.delete(model);
+    if (message.kind !== "pong") return;
+    [isAnswered, works] = [true, message.works];
+  };
+  const ended = () => model.get("state") !== "playing" && model.get("error_card") && asked.delete(model);
+  const why = (now) => {
+    if (isAnswered) return works ? "works" : "waiting";
+    if (now - sent < PONG_MILLISECONDS) return null;
+    if (model.isLocal) return "works"; // A Worker does nothing else.
+    return model.widget_manager?.kernel?.status === "busy" ? "waiting" : "silent";
+  };
+  const look = () => {
+    const now = performance.now();
+    const waited = unattended.has(model) ? 0 : now - (asked.get(model) ?? expected() ?? now);
+    if (waited > SILENCE_MILLISECONDS / 2 && isAnswered && now - sent > SILENCE_MILLISECONDS) {
+      [sent, isAnswered] = [now, false];
+      model.send({ kind: "ping" });
+    }
+    const kind = waited < SILENCE_MILLISECONDS ? null : why(now);
+    if (kind) changed(kind, Math.round(waited / 1000), model.get("steps_per_frame") ?? 1);
+    else if (isShown && !unattended.has(model)) changed("");
+    isShown = Boolean(kind);
+  };
+  const timer = setInterval(look, 250);
+  model.on("msg:custom", receive);
+  model.on("change:error_card", ended);
+  return () => {
+    clearInterval(timer);
+    model.off("msg:custom", receive);
+    model.off("change:error_card", ended);
+  };
+}
+
 /** A line over `stage` that says why nothing comes. Returns what shows one of the `NOTICES`, or none. */
 function noticeOver(stage) {
   const line = document.createElement("div");
   line.className = "tinote-notice";
   line.setAttribute("role", "status");
   stage.append(line);
-  return (kind) => {
-    line.textContent = NOTICES[kind] ?? "";
+  return (kind, ...numbers) => {
+    const text = NOTICES[kind] ?? "";
+    line.textContent = typeof text === "string" ? text : text(...numbers);
   };
 }

@@ -21,10 +21,14 @@ function connect({ model, el, stage, keep, paint, attended = () => {}, view = ne
   let painted = 0;
   let newest = 0; // The number of the frame that is on the stage.
   let waiting = 0;
+  let since = performance.now(); // The last frame has come, or the view into sight.
   const visible = () => inSight && !document.hidden;
   let order = 0; // The kernel may handle two messages in the wrong order.
   const tell = (kind, more) => say(model, { kind, view, order: order++, ...more });
-  const report = () => tell("visible", { visible: visible() });
+  const report = () => {
+    since = performance.now();
+    tell("visible", { visible: visible() });
+  };
   const local = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
   const begin = () => tell("ready", { visible: visible(), local });
   const notice = noticeOver(stage);
@@ -62,6 +66,7 @@ function connect({ model, el, stage, keep, paint, attended = () => {}, view = ne
     if (message.kind === "report") {
       report();
     } else if (message.kind === "frame") {
+      since = performance.now();
       if (message.padded) buffers = buffers.slice(0, -1);
       keep?.(message, buffers);
       pending.push({ message, buffers, arrived: performance.now(), asked: message.ack });
@@ -92,9 +97,12 @@ function connect({ model, el, stage, keep, paint, attended = () => {}, view = ne
     if (!painted) waiting = setTimeout(() => notice("waiting"), PATIENCE);
     begin(); // Also after a reconnection: messages in flight when the connection broke are lost.
   });
+  const expected = () => (painted && visible() && model.get("state") === "playing" ? since : null);
+  const unwatchAnswers = watchAnswers(model, expected, notice);
   return () => {
     clearTimeout(waiting);
     unwatch();
+    unwatchAnswers();
     model.off("msg:custom", receive);
     observer.disconnect();
     document.removeEventListener("visibilitychange", report);

@@ -121,7 +121,7 @@ class Simulation {
         this.act(() => this.moveTo(message.device));
         break;
       case "ping":
-        this.post({ kind: "pong" }, []); // For who wants to know whether a step is stuck.
+        this.post({ kind: "pong", works: true }, []); // For who wants to know whether a step is stuck.
         break;
       case "read":
         this.after(async () => {

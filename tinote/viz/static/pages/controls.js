@@ -71,7 +71,7 @@ function controlPanel(model, controls) {
   const folders = new Map();
   const rows = [];
   controls.forEach((one, control) => {
-    const send = (numbers, choice = 0) => model.send({ kind: "change", control, choice, numbers });
+    const send = (numbers, choice = 0) => say(model, { kind: "change", control, choice, numbers });
     const name = one.kind === "button" ? [] : [make("span", {}, one.label)];
     const row = make(name.length ? "label" : "div", { class: "tinote-control" }, ...name, ...CONTROLS[one.kind](one, send));
     if (one.folder === undefined) rows.push(row);

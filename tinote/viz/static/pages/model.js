@@ -13,6 +13,7 @@ class LocalModel {
     this.traits = { ...view.traits, state: "paused", recording: false, error_card: "", film: true, can_pick: false };
     this.traits.colors = bytesAsView(view.traits.colors);
     this.isVisible = false;
+    this.isLocal = true;
     this.begin();
   }
 

@@ -56,7 +56,7 @@ function watch(model) {
   const receive = model.receive.bind(model);
   model.receive = (message, buffers) => {
     if (message.kind === "pong") asked = null;
-    else receive(message, buffers);
+    receive(message, buffers);
   };
   const look = setInterval(() => {
     if (model.get("state") === "stopped" && model.get("error_card")) asked = null;
