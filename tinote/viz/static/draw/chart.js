@@ -69,6 +69,7 @@ const CHART_KINDS = {
       context.arc(...place, 1.4, 0, 2 * Math.PI);
     }
   },
+  histogram: (context, places) => CHART_KINDS.steps(context, places), // Of what `countedRows` gives.
 };
 
 /** Places that follow each other, in runs: a series has a gap where one is not shown. */
@@ -98,8 +99,25 @@ const PLAIN_CHART = {
   right_scale: "linear",
 };
 
+/** A histogram as a chart of steps: how often values lie in bins, whose edges stand in place of the step. */
+function countedRows(rows, names, look) {
+  const values = rows.map((row) => row.slice(1));
+  const x = Scale.fitted(look.x_scale, values.flat(), null);
+  const bins = Math.min(Math.max(Math.ceil(Math.sqrt(rows.length)), 5), 40);
+  const counted = Array.from({ length: bins + 2 }, (_, at) => [x.at(Math.max(at - 1, 0) / bins), ...names.map(() => 0)]);
+  for (const row of values)
+    for (const [series, value] of row.entries()) {
+      const place = x.place(value);
+      if (Number.isFinite(place)) counted[1 + Math.min(Math.max(Math.trunc(place * bins), 0), bins - 1)][1 + series] += 1;
+    }
+  const shown = { label: look.label || "samples", x_label: look.x_label || "value" };
+  if (!look.limits && look.scale === "linear")
+    shown.limits = [0, 1.06 * Math.max(...counted.map((row) => Math.max(...row.slice(1)))) || 1];
+  return { rows: counted, look: { ...look, ...shown, dt: 0 }, x };
+}
+
 /** The scales of a chart and what its axes are drawn by, and where it lies on the horizontal axis: `across(row)`. */
-function chartAxes(rows, names, look) {
+function chartAxes(rows, names, look, binned = null) {
   const columns = (atRight) =>
     names.flatMap((name, at) => (name !== look.x && look.right.includes(name) === atRight ? [at + 1] : []));
   const fitted = (form, chosen, limits) =>
@@ -109,13 +127,14 @@ function chartAxes(rows, names, look) {
   const y = fitted(look.scale, columns(false), look.limits);
   const right = columns(true).length ? fitted(look.right_scale, columns(true), null) : null;
   let x;
-  if (own || look.x_scale !== "linear") x = Scale.fitted(look.x_scale, rows.map(across), null);
+  if (binned) x = binned;
+  else if (own || look.x_scale !== "linear") x = Scale.fitted(look.x_scale, rows.map(across), null);
   else {
     const [start, stop] = rows.length ? [across(rows[0]), across(rows[rows.length - 1])] : [0, 0];
     x = new Scale("linear", start, stop > start ? stop : start + (look.dt || 1));
   }
   // Steps are whole numbers.
-  const about = own || look.dt || x.kind !== "linear" ? 5 : Math.min(5, Math.trunc(x.high - x.low));
+  const about = binned || own || look.dt || x.kind !== "linear" ? 5 : Math.min(5, Math.trunc(x.high - x.low));
   const axes = {
     x: x.axis(look.x_label || look.x || (look.dt ? "time" : "step"), about),
     y: y.axis(look.label, 4),
@@ -134,8 +153,10 @@ function drawChart(canvas, { history, names, width, height, look, dark, marked }
   const inks = axesInks(canvas);
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
-  const rows = history.rows();
-  const { axes, across, x, scales } = chartAxes(rows, names, look);
+  const binned = look.kind === "histogram" ? countedRows(history.rows(), names, look) : null;
+  const rows = binned?.rows ?? history.rows();
+  if (binned) [look, marked] = [binned.look, null];
+  const { axes, across, x, scales } = chartAxes(rows, names, look, binned?.x);
   const [left, top, bottom] = [sideRoom(axes.y), 8, height - 38];
   const right = width - (axes.right ? sideRoom(axes.right) : 10);
   const placeOf = (row, series) => [
@@ -174,7 +195,7 @@ function drawChart(canvas, { history, names, width, height, look, dark, marked }
   return (place) => {
     const [at, up] = [place[0] * width, (1 - place[1]) * height];
     let [found, least] = [null, Infinity];
-    if (at < left - 5 || at > right + 5) return null;
+    if (binned || at < left - 5 || at > right + 5) return null;
     for (const row of rows) {
       for (const series of look.x ? drawn : [drawn[0]]) {
         const [across, above] = placeOf(row, series);
