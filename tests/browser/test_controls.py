@@ -152,3 +152,66 @@ def test_controls_in_both_themes_at_all_widths(page: Path, opened: Callable[...,
             poll(lambda: found.page.evaluate(SMALL, SMALLEST_TARGET), [])
             poll(lambda: found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), True)
             found.page.screenshot(path=pictures.folder / f"controls_{width}_{theme}.png", full_page=True)
+
+
+def test_what_is_outside_comes_in_at_the_press_of_a_button(opened: Callable[..., Opened], tmp_path: Path) -> None:
+    ti.init(arch=ti.cpu)
+    x = ti.Vector.field(2, ti.f32, shape=50)
+    x.from_numpy(np.random.default_rng(1).normal(scale=5, size=(50, 2)).astype(np.float32))
+
+    @ti.kernel
+    def grow():
+        for i in x:
+            x[i] *= 1.5
+
+    view = ti.viz.Particles(x, grow, axes=True, size=300)
+    found = opened(view.save(tmp_path / "fit.html")).painted()
+    status, fit = found.views.locator(".tinote-status"), found.button("Fit: show all particles")
+    expect(status).to_contain_text("outside")
+    fit.click()
+    expect(status).not_to_contain_text("outside")
+    expect(fit).to_be_hidden()
+    view.fit()
+    wanted = [[round(end, 3) for end in pair] for pair in view.bounds]
+    ranges = "() => globalThis.tinote.models[0].get('axes_shown').ranges.map((pair) => pair.map((n) => +n.toFixed(3)))"
+    poll(lambda: found.page.evaluate(ranges), wanted)
+    found.run(2)
+    expect(status).to_contain_text("outside")
+    fit.click()
+    expect(status).not_to_contain_text("outside")
+    assert found.problems == []
+
+
+def test_a_click_in_a_notebook_picks_and_controls_of_ipywidgets_change_what_is_shown(notebook: Any) -> None:
+    page = notebook(NOTEBOOK)
+    page.run_all()
+    page.wait("Number(document.querySelector('.tinote-view')?.dataset.painted ?? 0) >= 1")
+    stage = page.page.locator(".tinote-stage")
+    box = stage.bounding_box()
+    stage.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    page.until("view.picked == 1")
+    expect(page.page.locator(".tinote-status")).to_contain_text("picked 1")
+    page.page.get_by_role("button", name="Fit: show all particles").click()
+    page.until("view.bounds is not None and view.bounds[0][1] > 3")
+    page.page.locator(".widget-checkbox input").check()
+    page.page.locator(".widget-dropdown select").select_option("second")
+    page.page.locator(".widget-button", has_text="press").click()
+    page.page.locator(".widget-button", has_text="press").click()
+    page.page.locator(".widget-text input[type=text]").last.fill("word")
+    page.page.keyboard.press("Enter")
+    page.until("seen['walls'] is True and seen['which'] == 'b' and seen['pressed'] == 2 and seen['text'] == 'word'")
+    assert page.problems == []
+
+
+NOTEBOOK = """
+import ipywidgets, numpy as np, tinote as ti
+x = np.array([[0.2, 0.2], [0.5, 0.5], [4.0, 0.8]])
+view = ti.viz.Particles(x, lambda: None, size=300, radius=6)
+seen = {"pressed": 0}
+def press():
+    seen["pressed"] += 1
+walls = ti.viz.checkbox(view, lambda on: seen.update(walls=on), label="walls")
+which = ti.viz.dropdown(view, lambda one: seen.update(which=one), {"first": "a", "second": "b"}, label="which")
+text = ti.viz.text(view, lambda one: seen.update(text=one), label="text")
+ipywidgets.VBox([view, ti.viz.folder("All", [walls, which, text]), ti.viz.button(view, press)])
+"""

@@ -317,3 +317,44 @@ def test_a_view_that_plays_before_it_is_shown_has_a_picture():
 def test_play_without_a_loop_says_what_to_call():
     with pytest.raises(ViewError, match="advance"):
         Particles(POINTS, lambda: None).play()
+
+
+def test_a_click_gives_the_index_of_what_was_hit_to_python():
+    async def body(view, page):
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        await page.until(lambda: page.frames)
+        seen = []
+        view.observe(lambda change: seen.append(change["new"]), "picked")
+        for place in ((0.5, 0.5), (0.9, 0.1)):
+            before = len(page.frames)
+            page.say(kind="pick", place=place)
+            await page.until(lambda before=before: len(page.frames) > before)
+        return seen, view.picked
+
+    x = np.array([[0.2, 0.2], [0.5, 0.5], [0.8, 0.8]])
+    assert live.scenario(lambda: Particles(x, lambda: None), body) == ([1, None], None)
+    cells = np.zeros((10, 4))
+    assert live.scenario(lambda: ti.viz.Image(cells, lambda: None), body) == ([(5, 2), (9, 0)], (9, 0))
+    space = np.array([[0.5, 0.5, 0.5], [0.9, 0.9, 0.9]])
+    assert live.scenario(lambda: Particles(space, lambda: None), body) == ([0, None], None)
+
+
+def test_bounds_are_fitted_to_the_particles():
+    x = np.array([[-3.0, 1.0], [5.0, 2.0], [np.nan, 0.0], [1.0, np.inf]])
+    view = Particles(x, size=(400, 200), axes=True)
+    view.fit()
+    assert np.allclose(view.bounds, [(-3.4, 5.4), (-0.7, 3.7)])  # One scale: twice as wide as high.
+    assert [tick["text"] for tick in view.axes_shown["x"]["ticks"]][:2] == ["−2", "0"]
+    view.advance(0)
+    view.picture()
+    assert view.frames.last_frame.message["outside"] == 2
+    x[:] = [[1.0, 2.0]] * 4
+    view.fit()
+    assert np.allclose(view.bounds, [(0.45, 1.55), (1.725, 2.275)])
+    x[:] = np.nan
+    view.fit()
+    assert np.allclose(view.bounds, [(0.45, 1.55), (1.725, 2.275)])
+    space = Particles(np.array([[0.0, 0, 0], [10, 1, 1]]))
+    space.fit()
+    assert np.allclose(space.bounds, [(-0.5, 10.5), (-5, 6), (-5, 6)])

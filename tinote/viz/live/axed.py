@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace as Namespace
 from typing import Any
 
 import numpy as np
+import traitlets
 
 from tinote.viz.draw.arguments import shown
-from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.arrays import ViewError, as_positions
 from tinote.viz.draw.axes import TICK_ROOM, axis
 from tinote.viz.draw.scale import Scale, scale_form
 from tinote.viz.live.arguments import argument, flag, optional
 from tinote.viz.live.simulation import StagedSimulation
+from tinote.viz.notebook.view import Frame
 
 Range = tuple[float, float]
+AIR = 0.05
+"""Parts of a fitted range that are free at both ends."""
 
 
 class AxedSimulation(StagedSimulation):
-    """Base of the views whose stage shows a part of a plane, with axes where they are wanted."""
+    """Base of the views whose stage shows a part of a plane, with axes where they are wanted. A click says what it hit:
+    `picked`.
+    """
 
     axes: bool | None = argument(default=None, check=optional(flag))
     x_label: str = argument(default="")
     y_label: str = argument(default="")
     grid: bool = argument(default=False, check=flag)
     norm: str | tuple[str, float] = argument(default="linear", check=scale_form, sent=True)
+
+    can_pick = traitlets.Bool(True).tag(sync=True)
+    picked = traitlets.Any().tag(sync=True)
+    """The index of what was clicked, or None; `view.observe(function, "picked")` calls a function when it changes."""
+
+    def _pick(self, across: float, up: float) -> Frame:
+        """Note what is at a place of the stage."""
+        _, self.picked = self.pick(across, up, True)
+        return self.again()
+
+    def obey(self, message: dict[str, Any]) -> None:
+        """The page has clicked, or pressed a button."""
+        if message.get("kind") == "pick":
+            self.playback.request(partial(self._pick, *(float(part) for part in message["place"])))
+        else:
+            super().obey(message)
 
     @staticmethod
     def _axes_of(
@@ -45,6 +68,32 @@ class AxedSimulation(StagedSimulation):
         for name, ends, label, side in zip("xy", ranges, (given.x_label, given.y_label), size, strict=True):
             found[name] = axis(Scale("linear", *ends), label, max(3, side // TICK_ROOM))
         return found | {"grid": given.grid}
+
+
+class PlacedSimulation(AxedSimulation):
+    """Base of the views of positions `x` in `bounds`."""
+
+    x: Any
+    bounds: Any
+
+    def fit(self) -> None:
+        """Let the bounds be those of the positions now, with some room, at one scale along all axes."""
+        points = as_positions(self.x, space=True)
+        sides = np.array((self.width, self.height) if points.shape[1] == len("xy") else (1, 1, 1), np.float64)
+        points = points[np.isfinite(points).all(axis=1)]
+        if not len(points):
+            return self.repaint()
+        low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+        reach = (0.5 + AIR) * (float(((high - low) / sides).max()) or 1.0 / sides.max()) * sides
+        middle = (low + high) / 2
+        self.bounds = tuple(zip((middle - reach).tolist(), (middle + reach).tolist(), strict=True))
+
+    def obey(self, message: dict[str, Any]) -> None:
+        """The page has pressed the button."""
+        if message.get("kind") == "fit":
+            self.fit()
+        else:
+            super().obey(message)
 
 
 def ranges_of(name: str, value: Any, dimensions: int) -> tuple[Range, ...]:

@@ -29,7 +29,7 @@ from tinote.viz.live.arguments import (
     optional,
     pixels,
 )
-from tinote.viz.live.axed import AxedSimulation, ranges_of
+from tinote.viz.live.axed import PlacedSimulation, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
@@ -90,7 +90,7 @@ def _height(name: str, elevation: Any) -> float:
     return min(max(angle(name, elevation), -HIGHEST), HIGHEST)
 
 
-class Particles(AxedSimulation):
+class Particles(PlacedSimulation):
     """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
 
     Nothing is computed while the view is out of sight. The methods do from a cell what the buttons do. A step that

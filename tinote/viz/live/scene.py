@@ -493,7 +493,7 @@ class Scene(StagedSimulation):
     def _page_draws(self) -> bool:
         return bool(self._drawing) and self._drawing >= self.credits.copies
 
-    def _again(self) -> Frame:
+    def again(self) -> Frame:
         self._sender.forget()
         return self._once_more()
 

@@ -407,9 +407,9 @@ class LiveSimulation(DeclaredView):
     # What the base asks for.
 
     def first_frame(self) -> None:
-        self.playback.request(self._again)
+        self.playback.request(self.again)
 
-    def _again(self) -> Frame:
+    def again(self) -> Frame:
         """The frame that was shown last, for a page that has been opened."""
         return self.frames.again()
 
@@ -440,17 +440,11 @@ class LiveSimulation(DeclaredView):
 
     def obey(self, message: dict[str, Any]) -> None:
         match message.get("kind"):
-            case "play":
-                self.play()
-            case "pause":
-                self.pause()
+            case "play" | "pause" | "reset" | "stop" as name:
+                getattr(self, name)()
             case "step":
                 steps = max(1, int(message.get("steps", self.steps_per_frame)))
                 self.playback.on_loop(lambda: self.playback.single_step(steps))
-            case "reset":
-                self.reset()
-            case "stop":
-                self.stop()
             case "pointer":
                 self._point(str(message["phase"]), *(float(part) for part in message["place"]))
             case "record":

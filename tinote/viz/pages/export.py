@@ -37,7 +37,10 @@ else:
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
 STYLES = ("pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
-NOT_SENT = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program", "program_note"}
+NOT_SENT = {
+    *("layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program", "program_note"),
+    *("can_pick", "picked"),
+}
 WITHOUT_SCRIPTS = "The simulation runs here, by JavaScript."
 
 

@@ -7,7 +7,8 @@ const NOTICES = {
   works: (seconds, steps) => `${steps === 1 ? "a step takes" : `${steps.toLocaleString("en")} steps take`} ${seconds} s`,
   silent: (seconds) => `no answer for ${seconds} s`,
 };
-const WITH_FRAMES = ["play", "pause", "step", "reset", "stop", "pointer", "change"]; // What a frame is the answer to.
+// What a frame is the answer to.
+const WITH_FRAMES = ["play", "pause", "step", "reset", "stop", "pointer", "change", "pick", "fit"];
 const SILENCE_MILLISECONDS = 1000; // After which a view says what it waits for,
 const PONG_MILLISECONDS = 400; // and in which a kernel answers that has time.
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"];

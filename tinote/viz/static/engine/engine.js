@@ -131,8 +131,15 @@ class Simulation {
         });
         break;
       default:
-        if (this.frames.obey(message) && this.state !== "playing") this.act(() => this.sampled(true));
+        this.obeyed(this.frames.obey(message));
     }
+  }
+
+  /** What is shown has changed, and these traits of the view with it; or nothing has. */
+  obeyed(traits) {
+    if (!traits) return;
+    this.tell(traits);
+    if (this.state !== "playing") this.act(() => this.sampled(true));
   }
 
   tell(values) {

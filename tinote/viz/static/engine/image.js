@@ -107,6 +107,6 @@ FRAMES_OF.image = class {
     };
   }
   obey() {
-    return false;
+    return null;
   }
 };

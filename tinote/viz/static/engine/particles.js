@@ -207,11 +207,39 @@ FRAMES_OF.particles = class {
     }
     return { position: sight.pointAt([across, up], this.depth), element: null };
   }
-  /** The page has turned the camera. */
+  /** The page has turned the camera, or wants all particles to be in the bounds. Gives the traits that follow. */
   obey(message) {
-    if (message.kind !== "turn") return false;
+    if (message.kind === "fit") return this.fit(this.sources.points(this.look.x));
+    if (message.kind !== "turn") return null;
     this.azimuth = (((this.azimuth + message.by[0]) % 360) + 360) % 360;
     this.elevation = Math.min(Math.max(this.elevation + message.by[1], -HIGHEST), HIGHEST);
-    return true;
+    return {};
+  }
+  fit({ data, count, dimensions }) {
+    const { width, height, axes_shown: axes } = this.traits;
+    const sides = dimensions === 2 ? [width, height] : [1, 1, 1];
+    const ends = sides.map(() => [Infinity, -Infinity]);
+    for (let at = 0; at < count; at += 1) {
+      const point = data.subarray(dimensions * at, dimensions * (at + 1));
+      if (point.every(Number.isFinite))
+        point.forEach((part, axis) => {
+          ends[axis] = [Math.min(ends[axis][0], part), Math.max(ends[axis][1], part)];
+        });
+    }
+    if (ends[0][0] > ends[0][1]) return {};
+    const most = Math.max(...ends.map(([low, high], axis) => (high - low) / sides[axis])) || 1 / Math.max(...sides);
+    const bounds = ends.map(([low, high], axis) => {
+      const [middle, reach] = [(low + high) / 2, 0.55 * most * sides[axis]];
+      return [middle - reach, middle + reach];
+    });
+    this.look.bounds = bounds;
+    if (this.trail) this.trail = new TrailRows(this.traits.marks.trail.length);
+    if (!axes.ranges) return {};
+    const fitted = { ...axes, ranges: bounds };
+    for (const [axis, name] of ["x", "y"].entries())
+      if (axes[name])
+        fitted[name] = new Scale("linear", ...bounds[axis]).axis(axes[name].label, Math.max(3, Math.trunc(sides[axis] / 80)));
+    this.traits.axes_shown = fitted;
+    return { axes_shown: fitted };
   }
 };

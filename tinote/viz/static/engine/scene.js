@@ -179,10 +179,10 @@ FRAMES_OF.scene = class {
   }
   /** The page says whether it draws. */
   obey(message) {
-    if (message.kind !== "look") return false;
+    if (message.kind !== "look") return null;
     if (message.draws && !this.draws) this.forget();
     [this.draws, this.reason] = [message.draws, message.reason];
-    return true;
+    return {};
   }
 };
 

@@ -81,6 +81,7 @@ export default laidOut(({ model, el }) => {
     paint();
   };
   const unwatch = watchTraits(model, ["smooth", "marks", "table"], restyle);
+  pickOnClick(model, canvas);
   const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint, read });
   return () => {
     unwatch();

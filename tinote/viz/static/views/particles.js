@@ -325,6 +325,7 @@ export default laidOut(
     if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
     const styles = ["radius", "color", "colors", "background", "table", "marks", "glow"];
     const unwatch = watchTraits(model, styles, restyle);
+    pickOnClick(model, canvas);
     const dispose = simulationView({
       model,
       el,

@@ -13,6 +13,7 @@ const SIGNS = {
     "M5 3.5 6 2h4l1 1.5h2.5v9.5h-11V3.5zM8 5.2a2.9 2.9 0 1 0 0 5.8 2.9 2.9 0 0 0 0-5.8z" +
     "m0 1.5a1.4 1.4 0 1 1 0 2.8 1.4 1.4 0 0 1 0-2.8z",
   record: "M8 3a5 5 0 1 1 0 10A5 5 0 0 1 8 3z",
+  fit: "M2 2h4v1.6H3.6V6H2zM10 2h4v4h-1.6V3.6H10zM2 10h1.6v2.4H6V14H2zM12.4 10H14v4h-4v-1.6h2.4zM6 6h4v4H6z",
   gif: "M1 4.5h4.2V6H2.6v4h1V8.9H3V7.5h2.2v4H1zM6.5 4.5h1.7v7H6.5zM9.7 4.5H15V6h-3.7v1.3h3.2v1.5h-3.2v2.7H9.7z",
 };
 
@@ -102,6 +103,19 @@ function sendPointer(model, stage, takes) {
   }
 }
 
+/** Tell `model` where `stage` is clicked: the kernel says what is there. */
+function pickOnClick(model, stage) {
+  if (!model.get("can_pick")) return;
+  let begin = null;
+  stage.addEventListener("pointerdown", ({ clientX, clientY }) => (begin = [clientX, clientY]));
+  stage.addEventListener("click", ({ clientX, clientY }) => {
+    if (!begin || Math.hypot(clientX - begin[0], clientY - begin[1]) > 4) return; // It was a drag.
+    const box = stage.getBoundingClientRect();
+    const place = [(clientX - box.left) / box.width, 1 - (clientY - box.top) / box.height];
+    say(model, { kind: "pick", place });
+  });
+}
+
 /**
  * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message,
  * buffers)` paints a frame on it and returns words for the status line, `repaint()` paints the last one again in the
@@ -157,6 +171,8 @@ function simulationView({
   );
   const reset = button("reset", "Reset: back to the start", command("reset"));
   const stop = button("stop", "Stop: end the run", command("stop"));
+  const fit = button("fit", "Fit: show all particles", () => say(model, { kind: "fit" }));
+  fit.hidden = true; // Until there is something outside.
   const initial = model.get("steps_per_frame");
   const speeds = [...new Set([...SPEEDS, initial])].sort((a, b) => a - b);
   const speedText = make("output", { class: "tinote-speed-text" });
@@ -191,6 +207,7 @@ function simulationView({
   });
   controls.append(
     stop,
+    fit,
     make("label", { class: "tinote-speed" }, slider, speedText),
     make("span", { class: "tinote-files" }, record, ...(gif ? [gif] : []), save),
   );
@@ -318,7 +335,9 @@ function simulationView({
   const showStatus = () => {
     if (!said) return;
     const recording = model.get("recording") ? [`recording, ${counted(recorded, "frame", "frames")}`] : [];
-    status.textContent = [`step ${said.step.toLocaleString("en")}`, ...said.words, ...recording].join(" · ");
+    const hit = model.get("picked") ?? null;
+    const picked = hit === null ? [] : [`picked ${[hit].flat().join(", ")}`];
+    status.textContent = [`step ${said.step.toLocaleString("en")}`, ...said.words, ...picked, ...recording].join(" · ");
   };
   const describe = (step, words) => {
     said = { step, words };
@@ -399,6 +418,7 @@ function simulationView({
   const watched = {
     "change:state": showState,
     "change:step_note": showNote,
+    "change:picked": showStatus,
     "change:program": keepProgram,
     "change:program_note": showKept,
     "change:steps_per_frame": showSpeed,
@@ -437,6 +457,7 @@ function simulationView({
       if (!owed && model.get("state") !== "playing") showPresent(); // Something has acted on the simulation.
       if (model.get("recording") && message.step !== said?.step) recorded += 1;
       if (message.whole) owed = false;
+      fit.hidden = !message.outside;
       if (names.length) history.receive(buffers[buffers.length - 1], message.whole);
       keep(message, buffers, past === null);
       const frame = timeline.limit > 0 && remember(message, buffers);
