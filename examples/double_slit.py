@@ -5,7 +5,8 @@
 writes `double_slit.html` (or the file that it is given), a page that runs in any browser.
 
 The bright and dark stripes behind the wall are where the waves of both slits meet in step, and out of step. The sliders
-change wavelength and distance of the slits; press on the picture to drop something into the water.
+change wavelength and distance of the slits; close one slit, and the stripes are gone. Press on the picture to drop
+something into the water.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ def view() -> ipywidgets.VBox:
     ti.init(arch=ti.cpu)
     now, before, after = (ti.field(ti.f32, shape=(WIDTH, HEIGHT)) for _ in range(3))
     time, length, apart = ti.field(ti.i32, shape=()), ti.field(ti.f32, shape=()), ti.field(ti.f32, shape=())
+    both = ti.field(ti.i32, shape=())
 
     @ti.func
     def is_wall(i, j):
         distance = ti.abs(ti.abs(j - HEIGHT / 2) - apart[None] / 2)
-        return (i >= WALL) & (i < WALL + 4) & (distance > 4)
+        is_closed = (both[None] == 0) & (j < HEIGHT / 2)
+        return (i >= WALL) & (i < WALL + 4) & ((distance > 4) | is_closed)
 
     @ti.kernel
     def move():
@@ -66,6 +69,11 @@ def view() -> ipywidgets.VBox:
             field.fill(0.0)
         time[None] = 0
 
+    @ti.kernel
+    def calm():
+        for i, j in now:
+            now[i, j], before[i, j] = 0.0, 0.0
+
     def poke(pointer: ti.viz.Pointer) -> None:
         if pointer.pressed:
             drop(*pointer.position)
@@ -77,7 +85,11 @@ def view() -> ipywidgets.VBox:
     return ipywidgets.VBox([
         shown,
         ti.viz.slider(shown, length, 8, 30, value=14, label="wavelength"),
-        ti.viz.slider(shown, apart, 16, 100, value=48, label="distance of the slits"),
+        ti.viz.folder("The slits", [
+            ti.viz.slider(shown, apart, 16, 100, value=48, label="distance"),
+            ti.viz.checkbox(shown, both, value=True, label="both open"),
+        ]),
+        ti.viz.button(shown, lambda: calm(), label="calm the water"),
     ])  # fmt: skip
 
 
