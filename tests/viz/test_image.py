@@ -95,7 +95,7 @@ def test_the_picture_has_the_fields_shape_and_the_maps_colours():
         (np.zeros((2, 2)), {"cmap": "jett"}, "no colour map 'jett'; did you mean 'jet'"),
         (np.zeros((2, 2)), {"limits": (1, 1)}, "limits"),
         (np.zeros((2, 2)), {"size": 3}, "size"),
-        (np.zeros((2, 2)), {"pointer": 3}, "pointer must be a function of a Pointer, not 3"),
+        (np.zeros((2, 2)), {"pointer": 3}, "pointer must be a function of one argument, not 3"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(field, options, message):

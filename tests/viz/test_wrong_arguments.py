@@ -180,7 +180,7 @@ def test_a_mistyped_keyword_is_named_with_the_one_that_was_meant(field):
     [
         ({"size": (320, 320)}, "size must be a whole number, not (320, 320)"),
         ({"cmap": 3}, "cmap must be the name of a colour map, or a list of colours, not 3"),
-        ({"limits": "wide"}, "limits must be two numbers or None, not 'wide'"),
+        ({"limits": "wide"}, "limits must be two numbers, not 'wide'"),
         ({"step": lambda a: a}, "step must be a function without arguments, not a function"),
         ({"smooth": "yes"}, "smooth must be True or False, not 'yes'"),
         ({"energy": {"a": 1}}, "energy must be a function without arguments or a dictionary of functions"),

@@ -166,7 +166,8 @@ def _one_of(kinds: Sequence[_Kind | None]) -> _Kind | None:
                 continue
         raise TypeError
 
-    return _Kind(" or ".join(dict.fromkeys(kind.words for kind in known)), take)
+    named = [kind.words for kind in known if kind is not _SIMPLE[None]]  # None is what is left out.
+    return _Kind(" or ".join(dict.fromkeys(named)), take)
 
 
 def _function(parameters: Any) -> _Kind:
@@ -279,6 +280,6 @@ _SIMPLE: dict[Any, _Kind] = {
     float: _Kind("a number", _number),
     bool: _Kind("True or False", _truth),
     str: _Kind("text", _instance(str).take),
-    NoneType: _Kind("None", _nothing),
     None: _Kind("None", _nothing),
 }
+_SIMPLE[NoneType] = _SIMPLE[None]

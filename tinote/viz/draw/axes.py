@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tinote.viz.draw.pen import GRID, INK, MUTED, LinePen, Pen, text_width
+from tinote.viz.draw.pen import GRID, INK, MUTED, Color, LinePen, Pen, text_width
 from tinote.viz.draw.scale import Scale, ScaleForm
 
 Place = Callable[[float], float]
@@ -84,16 +84,30 @@ def draw_axes(pen: Pen, x: Axis, y: Axis, box: Box, right: Axis | None = None, g
 def draw_ticks(pen: LinePen, x: Axis, y: Axis, box: Box, grid: str = "y") -> None:
     """Ticks, their texts, and the label below; the other one is above, or upright at the side."""
     left, top, end, bottom = box
+    draw_grid(pen, x, y, box, grid)
+    for tick in y["ticks"]:
+        pen.text((left - 6, bottom - tick["at"] * (bottom - top)), tick["text"], MUTED, "rm")
+    for tick in _with_room(x, end - left):
+        pen.text((left + tick["at"] * (end - left), bottom + 6), tick["text"], MUTED, "mt")
+    pen.text(((left + end) / 2, bottom + 34), x["label"], INK, "mb")
+
+
+def draw_grid(
+    pen: LinePen, x: Axis, y: Axis, box: Box, grid: str = "xy", ink: Color = GRID, width: float = 1.0
+) -> None:
+    """Lines across `box` at the ticks of the axes that `grid` names, and short ones outside of it at the others."""
+    left, top, end, bottom = box
     for tick in y["ticks"]:
         at = bottom - tick["at"] * (bottom - top)
-        pen.line([(left, at), (end, at)] if "y" in grid else [(left - 4, at), (left, at)], GRID, 1)
-        pen.text((left - 6, at), tick["text"], MUTED, "rm")
-    every = max(1, math.ceil(len(x["ticks"]) * NARROWEST_TICK / (end - left)))
-    for tick in x["ticks"][::every]:
+        pen.line([(left, at), (end, at)] if "y" in grid else [(left - 4, at), (left, at)], ink, width)
+    for tick in _with_room(x, end - left):
         at = left + tick["at"] * (end - left)
-        pen.line([(at, top), (at, bottom)] if "x" in grid else [(at, bottom), (at, bottom + 4)], GRID, 1)
-        pen.text((at, bottom + 6), tick["text"], MUTED, "mt")
-    pen.text(((left + end) / 2, bottom + 34), x["label"], INK, "mb")
+        pen.line([(at, top), (at, bottom)] if "x" in grid else [(at, bottom), (at, bottom + 4)], ink, width)
+
+
+def _with_room(x: Axis, width: float) -> list[Any]:
+    """The ticks along the bottom whose texts have room."""
+    return x["ticks"][:: max(1, math.ceil(len(x["ticks"]) * NARROWEST_TICK / width))]
 
 
 def side_room(up: Axis) -> float:

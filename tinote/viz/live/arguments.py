@@ -20,7 +20,7 @@ import numpy as np
 import traitlets
 
 from tinote.source import caller
-from tinote.viz.draw.arguments import kind_of, shown, takes, unknown_argument
+from tinote.viz.draw.arguments import kind_of, shown, unknown_argument
 from tinote.viz.draw.arrays import ViewError
 
 Check = Callable[[str, Any], Any]
@@ -177,13 +177,6 @@ def annotated(cls: type, name: str) -> Check:
 # ---- which values are accepted
 
 
-def flag(name: str, value: Any) -> bool:
-    """Whether something is so."""
-    if not isinstance(value, bool | int | np.bool_):
-        raise ViewError(f"{name} must be True or False, not {shown(value)}")
-    return bool(value)
-
-
 def one_of(*choices: str) -> Check:
     """One of these words."""
 
@@ -197,13 +190,13 @@ def one_of(*choices: str) -> Check:
 
 def whole(least: int) -> Check:
     """A whole number that is not less."""
+    kind = kind_of(int, {})
 
     def check(name: str, value: Any) -> int:
-        if not isinstance(value, int | np.integer):
-            raise ViewError(f"{name} must be a whole number, not {shown(value)}")
-        if value < least:
+        found = value if kind is None else kind.taken(name, value)
+        if found < least:
             raise ViewError(f"{name} must be at least {least}, not {value}")
-        return int(value)
+        return found
 
     return check
 
@@ -254,17 +247,6 @@ def color_map(name: str, value: Any) -> Any:
 def optional(check: Check) -> Check:
     """None, or what `check` accepts."""
     return lambda name, value: None if value is None else check(name, value)
-
-
-def function(without: str = "without arguments") -> Check:
-    """None, or a function of that kind."""
-
-    def check(name: str, value: Any) -> Any:
-        if value is not None and not (callable(value) and takes(value, 1 if without.startswith("of") else 0)):
-            raise ViewError(f"{name} must be a function {without}, not {shown(value)}")
-        return value
-
-    return check
 
 
 def sides(name: str, value: Any) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from tinote.viz.draw.arguments import shown
 from tinote.viz.draw.arrays import ViewError, as_positions
 from tinote.viz.draw.axes import TICK_ROOM, axis
 from tinote.viz.draw.scale import Scale, scale_form
-from tinote.viz.live.arguments import argument, flag, optional
+from tinote.viz.live.arguments import argument
 from tinote.viz.live.simulation import StagedSimulation
 from tinote.viz.notebook.view import Frame
 
@@ -28,10 +28,10 @@ class AxedSimulation(StagedSimulation):
     `picked`.
     """
 
-    axes: bool | None = argument(default=None, check=optional(flag))
+    axes: bool | None = argument(default=None)
     x_label: str = argument(default="")
     y_label: str = argument(default="")
-    grid: bool = argument(default=False, check=flag)
+    grid: bool = argument(default=False)
     norm: str | tuple[str, float] = argument(default="linear", check=scale_form, sent=True)
 
     can_pick = traitlets.Bool(True).tag(sync=True)

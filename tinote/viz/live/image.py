@@ -24,8 +24,6 @@ from tinote.viz.live.arguments import (
     argument,
     color_map,
     derived,
-    flag,
-    function,
     number,
     optional,
     pixels,
@@ -146,12 +144,12 @@ class Image(AxedSimulation):
     _css = static_source("views/simulation.css", "kernel.css")
 
     field: Any = argument(kw_only=False)
-    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     cmap: str | Sequence[Any] = argument(default="viridis", check=color_map)
     limits: tuple[float, float] | None = argument(default=None)
     extent: tuple[Range, Range] | None = argument(default=None)
-    smooth: bool = argument(default=False, check=flag, renews=Renews.FRAME, sent=True)
-    colorbar: bool = argument(default=True, check=flag, sent=True)
+    smooth: bool = argument(default=False, renews=Renews.FRAME, sent=True)
+    colorbar: bool = argument(default=True, sent=True)
     color_label: str = argument(default="", renews=Renews.NOTHING, sent=True)
     contours: int | Sequence[float] | None = argument(default=None)
     contour_color: Any = argument(default=None)
@@ -162,7 +160,7 @@ class Image(AxedSimulation):
     arrow_scale: float | None = argument(default=None, check=optional(number(np.isfinite, "a length in cells")))
     size: int = argument(default=480, check=whole(SMALLEST_SIDE))
     label: str = argument(default="live view of a field", renews=Renews.NOTHING, sent=True)
-    pointer: Callable[[Pointer], object] | None = argument(default=None, check=function("of a Pointer"), fixed=CAPTURED)
+    pointer: Callable[[Pointer], object] | None = argument(default=None, fixed=CAPTURED)
 
     marks = derived(traitlets.Dict(), "assign contours, vectors, or their colours and widths")
     """How contours and arrows look; those that there are."""

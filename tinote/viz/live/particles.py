@@ -17,18 +17,7 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.arguments import (
-    Renews,
-    angle,
-    argument,
-    color_map,
-    derived,
-    flag,
-    function,
-    number,
-    optional,
-    pixels,
-)
+from tinote.viz.live.arguments import Renews, angle, argument, color_map, derived, number, optional, pixels
 from tinote.viz.live.axed import PlacedSimulation, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
@@ -210,16 +199,16 @@ class Particles(PlacedSimulation):
     _css = static_source("views/simulation.css", "kernel.css")
 
     x: Any = argument(kw_only=False)
-    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     bounds: Bounds | None = argument(default=None)
     color: Any = argument(default=DEFAULT_COLOR, sent=True)
     radius: Any = argument(default=2.0, sent=True)
     background: Any = argument(default=None, sent=True)
     cmap: str | Sequence[Any] | None = argument(default=None, check=color_map)
     limits: tuple[float, float] | None = argument(default=None)
-    colorbar: bool = argument(default=True, check=flag, sent=True)
+    colorbar: bool = argument(default=True, sent=True)
     color_label: str = argument(default="", renews=Renews.NOTHING, sent=True)
-    glow: bool = argument(default=False, check=flag, sent=True)
+    glow: bool = argument(default=False, sent=True)
     edges: Any = argument(default=None)
     edge_color: Any = argument(default=EDGE_COLOR)
     edge_width: float = argument(default=1.5, check=pixels)
@@ -231,7 +220,7 @@ class Particles(PlacedSimulation):
     trail_color: Any = argument(default=None)
     trail_width: float = argument(default=2.0, check=pixels)
     label: str = argument(default="live view of particles", renews=Renews.NOTHING, sent=True)
-    pointer: Callable[[Pointer], object] | None = argument(default=None, check=function("of a Pointer"), fixed=CAPTURED)
+    pointer: Callable[[Pointer], object] | None = argument(default=None, fixed=CAPTURED)
     azimuth: float = argument(default=30.0, check=angle, renews=Renews.FRAME)
     elevation: float = argument(default=20.0, check=_height, renews=Renews.FRAME)
 

@@ -10,7 +10,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import KINDS, ChartLook, as_series
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.draw.scale import scale_form
-from tinote.viz.live.arguments import argument, ends, function, names, one_of, optional, sides
+from tinote.viz.live.arguments import argument, ends, names, one_of, optional, sides
 from tinote.viz.live.simulation import CAPTURED, LiveSimulation, Quantities
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
@@ -83,7 +83,7 @@ class Plot(LiveSimulation):
     _css = static_source("views/simulation.css", "kernel.css")
 
     quantities: Quantities = argument(kw_only=False, fixed=CAPTURED)
-    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     size: tuple[int, int] = argument(default=(480, 240), check=sides)
     label: str = argument(default="", sent=True)
     kind: str = argument(default="line", check=one_of(*KINDS))

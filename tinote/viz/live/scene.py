@@ -19,7 +19,7 @@ import traitlets
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.arguments import Renews, angle, argument, function, one_of, sides
+from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
 from tinote.viz.live.simulation import CAPTURED, StagedSimulation
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
@@ -166,7 +166,7 @@ class Scene(StagedSimulation):
     _esm = static_source(*VIEW_SCRIPTS, "draw/space.js", "views/scene.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
-    step: Callable[[], object] | None = argument(default=None, kw_only=False, check=function(), fixed=CAPTURED)
+    step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     up: str = argument(default="z", check=one_of(*UPWARDS))
     azimuth: float = argument(default=30.0, check=angle)
     elevation: float = argument(default=20.0, check=angle)

@@ -26,16 +26,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import ChartLook, History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
 from tinote.viz.draw.scale import scale_form
-from tinote.viz.live.arguments import (
-    Renews,
-    argument,
-    function,
-    located,
-    number,
-    optional,
-    sides,
-    whole,
-)
+from tinote.viz.live.arguments import Renews, argument, located, number, optional, sides, whole
 from tinote.viz.live.declared import DeclaredView
 from tinote.viz.live.film import record_film
 from tinote.viz.live.frames import FrameMaker
@@ -115,9 +106,7 @@ class LiveSimulation(DeclaredView):
 
     _all: ClassVar[weakref.WeakSet[LiveSimulation]] = weakref.WeakSet()
 
-    reset_function: Callable[[], object] | None = argument(
-        default=None, alias="reset", check=function(), fixed=CAPTURED
-    )
+    reset_function: Callable[[], object] | None = argument(default=None, alias="reset", fixed=CAPTURED)
     steps_per_frame: int = argument(default=1, check=whole(1), renews=Renews.NOTHING, sent=True)
     size: Any = argument(default=480, check=sides)
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.viz.draw.axes import draw_axes, room_of
+from tinote.viz.draw.axes import draw_axes, draw_grid, room_of
 from tinote.viz.draw.chart import ChartLook, draw_chart
 from tinote.viz.draw.colorbar import COLORBAR_HEIGHT, draw_colorbar
 from tinote.viz.draw.pen import Pen, PixelPen, VectorPen
@@ -76,10 +76,7 @@ def _draw_framed(pen: Pen, axes: dict[str, Any], stage: Picture) -> None:
     room = room_of(axes)
     right, bottom = room.left + stage.width, room.top + stage.height
     pen.stage(room.left, room.top, stage)
-    draw_axes(pen, axes["x"], axes["y"], (room.left, room.top, right, bottom), grid="")
-    for tick in axes["x"]["ticks"] if axes["grid"] else ():
-        at = room.left + tick["at"] * stage.width
-        pen.line([(at, room.top), (at, bottom)], GRID_OVER, 0.5)
-    for tick in axes["y"]["ticks"] if axes["grid"] else ():
-        at = bottom - tick["at"] * stage.height
-        pen.line([(room.left, at), (right, at)], GRID_OVER, 0.5)
+    box = (room.left, room.top, right, bottom)
+    draw_axes(pen, axes["x"], axes["y"], box, grid="")
+    if axes["grid"]:
+        draw_grid(pen, axes["x"], axes["y"], box, ink=GRID_OVER, width=0.5)

@@ -35,13 +35,8 @@ function roomOf({ x, y }) {
  * Draw the axes `x` and `y`, and the one at the right side, around `box`: left, top, right and bottom; lines across it
  * for those that `grid` names.
  */
-function paintAxes(context, { x, y, right = null, grid = "y" }, [left, top, end, bottom], { ink, muted, line }) {
-  const stroke = (...ends) => {
-    context.beginPath();
-    context.moveTo(...ends.slice(0, 2));
-    context.lineTo(...ends.slice(2));
-    context.stroke();
-  };
+function paintAxes(context, { x, y, right = null, grid = "y" }, box, { ink, muted, line }) {
+  const [left, top, end, bottom] = box;
   const write = (text, across, down, align, baseline) => {
     [context.textAlign, context.textBaseline] = [align, baseline];
     context.fillText(text, across, down);
@@ -56,23 +51,12 @@ function paintAxes(context, { x, y, right = null, grid = "y" }, [left, top, end,
   context.font = `11px ${AXES_FONT}`;
   context.lineWidth = 1;
   [context.strokeStyle, context.fillStyle] = [line, muted];
-  for (const { at, text } of y.ticks) {
-    const up = bottom - at * (bottom - top);
-    const sharp = Math.round(up) + 0.5;
-    if (grid.includes("y")) stroke(left, sharp, end, sharp);
-    else stroke(left - TICK_LENGTH, sharp, left, sharp);
-    write(text, left - TICK_GAP, up, "right", "middle");
-  }
+  paintTicks(context, { x, y }, box, grid);
+  for (const { at, text } of y.ticks) write(text, left - TICK_GAP, bottom - at * (bottom - top), "right", "middle");
   for (const { at, text } of right?.ticks ?? [])
     write(text, end + TICK_GAP, bottom - at * (bottom - top), "left", "middle");
-  const every = Math.max(1, Math.ceil((x.ticks.length * NARROWEST_TICK) / (end - left)));
-  for (const { at, text } of x.ticks.filter((_, number) => number % every === 0)) {
-    const across = left + at * (end - left);
-    const sharp = Math.round(across) + 0.5;
-    if (grid.includes("x")) stroke(sharp, top, sharp, bottom);
-    else stroke(sharp, bottom, sharp, bottom + TICK_LENGTH);
-    write(text, across, bottom + TICK_GAP, "center", "top");
-  }
+  for (const { at, text } of withRoom(x, end - left))
+    write(text, left + at * (end - left), bottom + TICK_GAP, "center", "top");
   context.fillStyle = ink;
   write(x.label, (left + end) / 2, bottom + 34, "center", "bottom");
   if (y.label) upright(y.label, left - sideRoom(y));
@@ -92,18 +76,29 @@ function paintStageAxes(context, axes, box, inks) {
   if (axes.grid) paintGrid(context, axes, box);
 }
 
-function paintGrid(context, { x, y }, [left, top, right, bottom]) {
+function paintGrid(context, axes, box) {
   context.strokeStyle = "#8a909880";
+  paintTicks(context, axes, box, "xy");
+}
+
+/** The ticks along the bottom whose texts have room. */
+const withRoom = ({ ticks }, width) => {
+  const every = Math.max(1, Math.ceil((ticks.length * NARROWEST_TICK) / width));
+  return ticks.filter((_, number) => number % every === 0);
+};
+
+/** Lines across `box` at the ticks of the axes that `grid` names, and short ones outside of it at the others. */
+function paintTicks(context, { x, y }, [left, top, right, bottom], grid) {
   context.beginPath();
-  for (const { at } of x.ticks) {
+  for (const { at } of withRoom(x, right - left)) {
     const across = Math.round(left + at * (right - left)) + 0.5;
-    context.moveTo(across, top);
-    context.lineTo(across, bottom);
+    context.moveTo(across, grid.includes("x") ? top : bottom);
+    context.lineTo(across, grid.includes("x") ? bottom : bottom + TICK_LENGTH);
   }
   for (const { at } of y.ticks) {
     const up = Math.round(bottom - at * (bottom - top)) + 0.5;
-    context.moveTo(left, up);
-    context.lineTo(right, up);
+    context.moveTo(grid.includes("y") ? left : left - TICK_LENGTH, up);
+    context.lineTo(grid.includes("y") ? right : left, up);
   }
   context.stroke();
 }
