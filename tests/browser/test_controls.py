@@ -12,7 +12,7 @@ import pytest
 import tinote as ti
 from tests.browser.looks import Pictures, unreadable
 from tests.browser.test_pages import DARK, Opened, opened
-from tests.browser.waiting import expect, poll
+from tests.browser.waiting import expect, poll, still_box
 
 __all__ = ["opened"]
 
@@ -187,7 +187,7 @@ def test_a_click_in_a_notebook_picks_and_controls_of_ipywidgets_change_what_is_s
     page.run_all()
     page.wait("Number(document.querySelector('.tinote-view')?.dataset.painted ?? 0) >= 1")
     stage = page.page.locator(".tinote-stage")
-    box = stage.bounding_box()
+    box = still_box(stage)
     stage.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
     page.until("view.picked == 1")
     expect(page.page.locator(".tinote-status")).to_contain_text("picked 1")

@@ -31,7 +31,7 @@ MOST_OPTIONS = 50
 LARGEST = sys.float_info.max
 
 
-class Kind(NamedTuple):
+class ControlKind(NamedTuple):
     """A kind of control. A function that is bound to it has the `arguments` in words, `count` of them, which `spread`
     gives for the widget's value. A field has as many numbers, of which `gathered` makes the value; None where no field
     can be bound. `described` is what a page has of the widget. Where `choices` gives the few values that there are, a
@@ -79,20 +79,20 @@ def _alone(value: Any) -> tuple[Any, ...]:
 
 
 KINDS = {
-    "slider": Kind("one number", 1, _alone, lambda numbers: numbers[0], _range),
-    "range": Kind("two numbers", 2, tuple, tuple, _range),
-    "number": Kind("one number", 1, _alone, lambda numbers: numbers[0], _bounded),
-    "checkbox": Kind(
+    "slider": ControlKind("one number", 1, _alone, lambda numbers: numbers[0], _range),
+    "range": ControlKind("two numbers", 2, tuple, tuple, _range),
+    "number": ControlKind("one number", 1, _alone, lambda numbers: numbers[0], _bounded),
+    "checkbox": ControlKind(
         "True or False", 1, _alone, lambda numbers: bool(numbers[0]), lambda one: {"value": int(one.value)},
         lambda _: [False, True],
     ),
-    "dropdown": Kind(
+    "dropdown": ControlKind(
         "one option", 1, _alone, lambda numbers: numbers[0], _optional,
         lambda one: [value for _, value in one._options_full],
     ),
-    "button": Kind("no arguments", 0, lambda _: (), None, lambda _: {}, lambda _: [None]),
-    "color": Kind("three numbers", 3, _fractions, _hexadecimal, _value),
-    "text": Kind("one text", 1, _alone, None, _value),
+    "button": ControlKind("no arguments", 0, lambda _: (), None, lambda _: {}, lambda _: [None]),
+    "color": ControlKind("three numbers", 3, _fractions, _hexadecimal, _value),
+    "text": ControlKind("one text", 1, _alone, None, _value),
 }  # fmt: skip
 """The kinds of controls, by their names."""
 
@@ -420,7 +420,7 @@ def dropdown(
     value: Any = None,
     label: str = "",
 ) -> Control:
-    """A list of which one option is chosen, bound to a simulation as a `slider` is.
+    """A list with one option chosen, bound to a simulation as a `slider` is.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ def dropdown(
     target : Field of shape (), or callable
         The field that is given the option, which then is a number, or a function that is called with it.
     options : sequence, or dict of str to value
-        Up to fifty of them, by themselves or by the names that are shown.
+        Up to fifty values, alone or with the names that are shown.
     value : optional
         The first choice; by default that of the field, or the first option.
 
@@ -528,7 +528,7 @@ def color(view: LiveSimulation, target: Any, *, value: Any = None, label: str = 
     Raises
     ------
     ViewError
-        For a target of another kind, and for what is no colour.
+        For a target of another kind, and for a value that names no colour.
 
     Examples
     --------
@@ -586,7 +586,7 @@ def folder(title: str, controls: Sequence[widgets.Widget]) -> widgets.Accordion:
     Parameters
     ----------
     title : str
-        What stands above them.
+        The title.
     controls : sequence of widgets
         The controls.
 

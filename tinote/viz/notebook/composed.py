@@ -131,9 +131,9 @@ def _drawn(widget: Any, width: int) -> Picture | None:
 def _draw_slider(row: Picture, widget: Any) -> None:
     """Where a slider stands, with one handle or two, and its value."""
     words = _words(widget)
-    beside = max(VALUE_WIDTH, 8 * len(words))
-    row.text(words, row.width - beside + GAP, 4, FONT, INK)
-    left, right, middle = float(NAME_WIDTH), float(row.width - beside), ROW / 2
+    taken = max(VALUE_WIDTH, 8 * len(words))
+    row.text(words, row.width - taken + GAP, 4, FONT, INK)
+    left, right, middle = float(NAME_WIDTH), float(row.width - taken), ROW / 2
     values = np.ravel(widget.value).astype(np.float64)
     if widget.has_trait("base"):  # Its ends are powers of that.
         values = np.log(values) / np.log(widget.base)
