@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import ipywidgets as widgets
 import numpy as np
@@ -105,6 +105,10 @@ class Control(widgets.DOMWidget):
     target: Any
     folder: widgets.Accordion | None = None
 
+    if TYPE_CHECKING:  # each kind has the traits of its widget
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def _repr_mimebundle_(self, **options: Any) -> Bundle:
         live: Any = super()._repr_mimebundle_(**options)
         drawn = picture_of(self)
@@ -124,7 +128,7 @@ class Control(widgets.DOMWidget):
 
     def described(self) -> dict[str, Any]:
         """What a page has of it."""
-        found = {"kind": self.kind, "label": self.description, **KINDS[self.kind].described(self)}  # type: ignore[attr-defined]
+        found = {"kind": self.kind, "label": self.description, **KINDS[self.kind].described(self)}
         if self.folder is not None:
             found |= {"folder": self.folder.get_title(0), "closed": self.folder.selected_index is None}
         return found
