@@ -211,13 +211,18 @@ def test_what_changes_before_the_reverse_sweep_is_refused() -> None:
         measure()
     assert report.captured.state == "replayed" and report.captured.replays > 9
     assert "captured 2 times" in repr(report.captured)
-    for k in range(12):  # as the function, where it changes too often
-        strength["k"] = 0.5 + 0.01 * k
+
+    def state(k: float, steps: int) -> str:
+        strength["k"] = k
         fields.begin()
         with ti.ad.Tape(fields.loss):
-            report = ti.ad.checkpoint(step, 9)
+            report = ti.ad.checkpoint(step, steps)
             measure()
-        assert report.captured.state == ("replayed" if k < 6 else "learning")
+        return str(report.captured.state)
+
+    # As the function for a while, where it changes often; at once, where much was replayed before the change.
+    assert [state(0.5 + 0.01 * k, 9) for k in range(16)] == ["learning"] * 16
+    assert [state(0.75, 600), state(0.5, 600), state(0.25, 600)] == ["replayed"] * 3
 
 
 @pytest.mark.usefixtures("always")

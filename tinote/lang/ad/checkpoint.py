@@ -17,7 +17,6 @@ in earlier ones of the same function, comes to more than the capture costs.
 
 from __future__ import annotations
 
-import sys
 import time
 import zlib
 from array import array
@@ -59,8 +58,10 @@ from tinote.lang.ad.journal.step_log import (
 )
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
 from tinote.lang.ad.memory.region_copies import RegionCopies
+from tinote.lang.capture.attempts import runs_plainly
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
+from tinote.lang.capture.watching import may_watch
 from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, region_at
 from tinote.lang.kernels.access_region import BufferRegions
@@ -261,27 +262,22 @@ def may_capture(outer: Journal, memory: int) -> bool:
     """Whether steps may be captured within a tape: no observer needs their launches, nothing that is
     differentiated goes through memory without a gradient, and the copies that a trial makes are within `memory` bytes.
     """
-    config = session.config
     fields = {id(field.memory.whole): field.memory.whole.nbytes for field in list(session.fields)}
     return (
         outer.records_steps
         and not outer.active
-        and seam.listener is None
-        and sys.getprofile() is None
-        and config.arch != "python"
-        and not config.kernel_profiler
+        and may_watch()
+        and not runs_plainly(outer)
         and 8 * sum(fields.values()) <= min(memory, 8 * _LARGEST_STATE)
     )
 
 
 class _Replay:
-    """The captured steps of a loop within the tape `outer`: one record, for one after the other. `replays`: how many
-    have run.
-    """
+    """The captured steps of a loop within the tape `outer`: one record, for one after the other."""
 
     def __init__(self, step: StepUnderTape, outer: Journal) -> None:
         self.step = step
-        self.replays = 0
+        self._before = step.replays
         self._outer = outer
         self._record = CapturedStep(step, StepRegions((), (), None), 0, 0)
 
@@ -297,8 +293,12 @@ class _Replay:
 
     def run(self, t: int) -> None:
         """Run a step."""
-        self.replays += 1
         self._record.run((t,))
+
+    @property
+    def replays(self) -> int:
+        """How many steps have run."""
+        return self.step.replays - self._before
 
     @property
     def gradients(self) -> set[Buffer]:

@@ -16,12 +16,12 @@ is captured anew; a number in Python that has changed becomes a variable of the 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
+from tinote.lang.capture.attempts import CANNOT, Attempts, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.dependencies import Dependencies, place_of
@@ -31,14 +31,13 @@ from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.instructions import NOWHERE_READY
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
 from tinote.lang.capture.rehearsal import Rehearsal
-from tinote.lang.capture.watching import Watch
+from tinote.lang.capture.watching import Watch, may_watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.program import operations as ops
 from tinote.program.overflow import may_overflow
 from tinote.program.program import Path, Program
 from tinote.runtime.memory import readable_size
-from tinote.runtime.seam import seam
 from tinote.source import NOWHERE
 
 LONGEST_STEP = 0.02
@@ -49,17 +48,11 @@ several times as long.
 LARGEST_STATE = 256 << 20
 """The most bytes of memory that are copied to validate a step."""
 
-_CANNOT = "this cannot be captured: "
 #: Number of validations of a path before it is replayed.
 _PROOFS = 2
-#: Number of unexpected calls after which the step always runs as a function.
-_STRIKES = 3
 #: Number of calls that are watched, or recorded, without new findings.
 _PATIENCE = 8
 _MOST_PATHS = 64
-#: Number of calls that run as the function after a program has become stale, which grows each time; and the number of
-#: replays that resets it.
-_FIRST_WAIT, _LONGEST_WAIT, _LONG_LIFE = 16, 4096, 1000
 
 
 class AutomaticCapture:
@@ -67,35 +60,29 @@ class AutomaticCapture:
 
     def __init__(self, function: Callable[[], object]) -> None:
         self._function = function
-        self._refused: CaptureError | None = None
+        self._attempts = Attempts[_Live]()
         self._dependencies: Dependencies | None = None
         self._learning: _Learning | None = None
-        self._live: _Live | None = None
         #: by place: numbers in Python that have changed, and those that cannot be variables
         self._variables: set[tuple[int, Any]] = set()
         self._constants: set[tuple[int, Any]] = set()
         self._expected: list[Dependencies] = []
         self._is_checked = False
         self._watched = 0
-        self._strikes = 0
-        self._wait = self._next_wait = 0
-        self._replays = self._captures = 0
+        self._replays = 0
         if isinstance(function, CapturedFunction):
-            self._refused = CaptureError("it is a program of ti.capture")
+            self._attempts.refuse(CaptureError("it is a program of ti.capture"))
 
     @property
     def how(self) -> StepCapture:
         """How calls run."""
-        state = "replayed" if self._live is not None else "function" if self._refused is not None else "learning"
-        if self._refused is None:
-            return StepCapture(state, "", None, self._replays, self._captures)
-        reason = self._refused.message.removeprefix(_CANNOT)
-        return StepCapture(state, reason, self._refused.span, self._replays, self._captures)
+        return self._attempts.how(self._replays)
 
     @property
     def moves_memory_alone(self) -> bool:
         """Whether the next call is expected to be a replay that changes no number in Python."""
-        return self._live is not None and not self._live.changes_numbers
+        live = self._attempts.program
+        return live is not None and not live.changes_numbers
 
     def expect_changes(self, function: Callable[..., object]) -> None:
         """`function` is called between calls: the numbers in Python that it assigns are variables from the start."""
@@ -110,11 +97,12 @@ class AutomaticCapture:
         the function.
         """
         self._is_checked = False
-        if self._live is not None:
-            self._live.count_calls()
+        live = self._attempts.program
+        if live is not None:
+            live.count_calls()
 
     def __call__(self) -> None:
-        live = self._live
+        live = self._attempts.program
         if live is not None:
             if self._is_checked or live.guards.hold():
                 self._is_checked = True
@@ -122,11 +110,12 @@ class AutomaticCapture:
                     self._replays += 1
                     return
             elif live.guards.broken() is not None:
+                live.count_calls()
                 self._start_anew(live.guards.dependencies)
             else:  # gradients have another owner, or a tape is open elsewhere
                 self._function()
                 return
-        self._is_checked = self._refused is not None and self._is_checked
+        self._is_checked = self._attempts.is_given_up and self._is_checked
         if not self._may_learn() or not capturing.acquire(blocking=False):
             self._function()
             return
@@ -136,35 +125,25 @@ class AutomaticCapture:
             capturing.release()
 
     def _may_learn(self) -> bool:
-        config = session.config
-        if self._refused is not None:
-            if self._is_checked or self._dependencies is None or not self._dependencies.changed_code():
-                self._is_checked = True
-                return False
-            self._refused, self._dependencies, self._strikes = None, None, 0
-        if self._wait:
-            self._wait -= 1
+        attempts = self._attempts
+        if attempts.is_given_up and not self._is_checked:
+            self._is_checked = self._dependencies is None or not self._dependencies.changed_code()
+            if not self._is_checked:
+                attempts.resume()
+                self._forget()
+        if not attempts.may_try() or recorder.get() is not None or session.watchers:
             return False
-        return not (
-            seam.listener is not None
-            or recorder.get() is not None
-            or session.watchers
-            or config.arch == "python"
-            or config.kernel_profiler
-            or sys.getprofile() is not None
-        )
+        return may_watch() and not runs_plainly()
 
     def _start_anew(self, dependencies: Dependencies) -> None:
         """Start again after a change between two calls."""
-        live = self._live
-        if live is not None:
-            live.count_calls()
-            if live.replays >= _LONG_LIFE:
-                self._next_wait = 0
         self._variables.update(one for one in dependencies.changed_numbers() if one not in self._constants)
-        self._wait = self._next_wait
-        self._next_wait = min(max(2 * self._next_wait, _FIRST_WAIT), _LONGEST_WAIT)
-        self._live = self._learning = self._dependencies = None
+        self._attempts.change()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was learned."""
+        self._learning = self._dependencies = None
         self._watched = 0
 
     def _refuse(self, error: CaptureError) -> None:
@@ -174,17 +153,14 @@ class AutomaticCapture:
             self._variables.clear()
             self._learning = self._dependencies = None
             return
-        self._refused = error
-        self._live = self._learning = None
+        self._attempts.refuse(error)
+        self._learning = None
 
     def _strike(self, error: CaptureError) -> None:
-        """Count a call with unexpected effects, of its own or of concurrent code."""
-        self._strikes += 1
-        if self._strikes == _STRIKES:
-            self._refuse(error)
-        else:
-            self._live = self._learning = self._dependencies = None
-            self._watched = 0
+        """Note a call with unexpected effects."""
+        self._attempts.strike(error)
+        if not self._attempts.is_given_up:
+            self._forget()
 
     # ---- learning
 
@@ -192,7 +168,7 @@ class AutomaticCapture:
         """Call the function, and learn from it."""
         if self._dependencies is not None and self._dependencies.changed() is not None:
             self._start_anew(self._dependencies)
-        if self._wait:
+        if self._attempts.waits:
             self._function()
             return
         if self._learning is not None:
@@ -255,12 +231,10 @@ class AutomaticCapture:
             return
         if is_new:
             if live is not None:
-                if self._live is None:
-                    self._captures += 1
-                else:
-                    self._live.count_calls()
-                    live.replays = self._live.replays
-                self._live, self._strikes = live, 0
+                before = self._attempts.program
+                if before is not None:
+                    before.count_calls()
+                self._attempts.found(live)
         elif learning.idle >= _PATIENCE:
             self._refuse(learning.why_idle())
 
@@ -271,7 +245,7 @@ def _notes(error: CaptureError) -> None:
 
 def _changes(what: str, function: Any) -> CaptureError:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return CaptureError(f"{_CANNOT}{what}", NOWHERE if code is None else place_of(code))
+    return CaptureError(f"{CANNOT}{what}", NOWHERE if code is None else place_of(code))
 
 
 class _Refused(Exception):
@@ -444,7 +418,7 @@ class _Learning:
             instances = list(self._tables.instances.values())
             guards = Guards(self._plan, self._dependencies, instances, self._tables.memories)
         except CaptureError as error:  # a kernel captures what cannot be compared
-            raise _Refused(_changes(error.message.removeprefix(_CANNOT), self._function)) from None
+            raise _Refused(_changes(error.message.removeprefix(CANNOT), self._function)) from None
         known = self._plan, self._tables, self._variables, guards, self._is_ready
         return _Live(self._function, *known, self._calls, self._marks)
 

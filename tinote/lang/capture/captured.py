@@ -34,8 +34,10 @@ def named_variable(holder: Any, key: Any) -> str:
 
 class Captured:
     """A program for one kind of arguments. `ready`: the paths that may be taken; by default all. `fresh`: blocks that
-    get memory of their own in each run, which the result owns, with their sizes.
+    get memory of their own in each run, which the result owns, with their sizes. `replays`: those that were counted.
     """
+
+    replays = 0
 
     def __init__(
         self,

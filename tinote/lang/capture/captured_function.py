@@ -29,11 +29,12 @@ import numpy as np
 
 from tinote.completion import Documented
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
+from tinote.lang.capture.attempts import Attempts, runs_plainly
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.data.traced import Traced
-from tinote.lang.session.state import may_replay, recorder, session
+from tinote.lang.session.state import recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
 from tinote.program.program import Program
 from tinote.program.text import show
@@ -148,10 +149,9 @@ class CapturedFunction(Documented):
         self._names = parameters
         self._unasked = unasked
         self._look(function)
-        self._known: dict[Any, Captured] = {}
+        #: by the kind of arguments
+        self._known: dict[Any, Attempts[Captured]] = {}
         self._last: Captured | None = None
-        #: by the kind of arguments, why there is no program on a GPU, with the session's generation
-        self._unproved: dict[Any, tuple[CaptureError, int]] = {}
         #: its forms under tapes; stored here by `lang/ad/journal/step_capture.py`
         self.under_tapes: Any = None
         self._lock = threading.Lock()
@@ -186,15 +186,8 @@ class CapturedFunction(Documented):
             raise at_users_frames(interrupt) from None
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        config = session.config
         open_recorder = recorder.get()
-        if (
-            seam.listener is not None
-            or (open_recorder is None and not may_replay(()))
-            or config.arch == "python"
-            or config.kernel_profiler
-            or not self._lock.acquire(False)
-        ):
+        if runs_plainly(open_recorder) or not self._lock.acquire(False):
             with session.launching_together():
                 return self.__tinote_step__(*args, **kwargs)
         try:
@@ -279,20 +272,20 @@ class CapturedFunction(Documented):
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Captured, tuple[Any, ...]]:
         """The program for these arguments, and the arguments in the form that it takes."""
         given, key = self.given(args, kwargs)
-        known = self._known.get(key)
-        if known is None:
-            unproved, generation = self._unproved.get(key, (None, 0))
-            if unproved is not None and generation == session.generation:
-                raise unproved
-            try:
-                known = self._known[key] = captured(
-                    self.__tinote_step__, given, self._names, prints=not self._unasked, unasked=self._unasked
-                )
-            except CaptureError as error:
-                if error.is_unproved:
-                    self._unproved[key] = error, session.generation
-                raise
-        return known, given
+        attempts = self._known.get(key)
+        if attempts is None:
+            attempts = self._known[key] = Attempts()
+        if attempts.program is not None:
+            return attempts.program, given
+        if attempts.is_given_up and attempts.refused is not None:  # on a GPU
+            raise attempts.refused
+        function, unasked = self.__tinote_step__, self._unasked
+        try:
+            return attempts.found(captured(function, given, self._names, prints=not unasked, unasked=unasked)), given
+        except CaptureError as error:
+            if error.is_unproved:
+                attempts.refuse(error)
+            raise
 
     @property
     def how_under_tapes(self) -> StepCapture:
@@ -302,12 +295,12 @@ class CapturedFunction(Documented):
     @property
     def is_captured(self) -> bool:
         """Whether it was captured, and will be replayed."""
-        return bool(self._known)
+        return bool(self.programs)
 
     @property
     def programs(self) -> list[Program]:
         """The programs so far, one for each kind of arguments."""
-        return [one.plan for one in self._known.values()]
+        return [one.program.plan for one in self._known.values() if one.program is not None]
 
     def program(self, *args: Any) -> str:
         """What a call with these arguments does between Python and the kernels, as text: one operation per line.

@@ -47,16 +47,20 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._before = sys.getprofile()
+        self._forward = self._before if callable(self._before) else None
         gc.callbacks.insert(0, self._collection_starts)  # before those of libraries, and after them
         gc.callbacks.append(self._collection_stops)
         sys.setprofile(self._notice)
         return self
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(self._before)
         gc.callbacks.remove(self._collection_starts)
         gc.callbacks.remove(self._collection_stops)
         self._is_collecting = False
+        if self._before is None or self._forward is not None:
+            sys.setprofile(self._before)
+        else:  # the returns from here are those of the calls that began it
+            self._before.enable()
 
     def _collection_starts(self, phase: str, _: object) -> None:
         if phase == "start" and threading.get_ident() == self._thread:
@@ -67,6 +71,8 @@ class Watch:
             self._is_collecting = False
 
     def _notice(self, frame: Any, event: str, argument: Any) -> None:
+        if self._forward is not None:
+            self._forward(frame, event, argument)
         if self._is_collecting:
             return
         if event == "call":
@@ -129,6 +135,14 @@ class Watch:
 def _lets_go(frame: Any) -> bool:
     """Whether an object is being finalized."""
     return frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in ("weakref", "_weakrefset")
+
+
+def may_watch() -> bool:
+    """Whether calls can be watched: a profiler that is written in Python gets them, too, and `cProfile` goes on
+    afterwards; of others it is not known how.
+    """
+    profiler = sys.getprofile()
+    return profiler is None or callable(profiler) or hasattr(profiler, "enable")
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
-from tinote.errors import TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_shadow
 from tinote.lang.capture.captured import Captured
@@ -180,21 +179,14 @@ class Way:
         return [0.0 if end is None else ready.number(part.parts[0]) for part in end.result.parts]
 
 
-class Refused(NamedTuple):
-    """A step that is recorded launch by launch, with the reason."""
-
-    error: TinoteError
-
-
 class StepUnderTape:
     """A captured step as tapes run it. `forward`: its first part; `ways`: its paths, by the ends of that. `blocks`: the
     memory that it saves, with offsets in the `kept_bytes` of a record; `shared_bytes` of these could be recomputed by
     its gradient. `inputs`: the positions of active arguments. `active`: the memory without a gradient that holds
-    differentiated values before. `lock`: held while a gradient of it runs.
+    differentiated values before. `lock`: held while a gradient of it runs. `replays`: how often it has run.
     """
 
-    #: the same step without saved values that its gradient could compute, or why there is none; None: not requested yet
-    unshared: StepUnderTape | Refused | None = None
+    replays = 0
 
     def __init__(
         self,
@@ -272,6 +264,7 @@ class StepUnderTape:
             for block, offset in self._blocks.items():
                 forward.prepared.point(block, kept.begin + offset)
         reached = forward.start(args)
+        self.replays += 1
         way = self.ways[reached]
         integers = forward.prepared.integers
         numbers = tuple([integers[register] for register in way.registers]) if way.registers else ()

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.captured_steps import Choice, Refused, StepFacts, StepUnderTape, Touching, Way
+from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
 from tinote.lang.ad.journal.events import Custom, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.capture.attempts import Attempts
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
@@ -41,10 +42,8 @@ from tinote.runtime.pool import ALIGNMENT
 from tinote.runtime.seam import active_listener, seam
 from tinote.source import Span, caller
 
-#: Greatest number of kinds of arguments for which one step is captured.
-_MOST_KINDS = 16
-#: Greatest number of captures of a function that is captured anew after changes.
-_MOST_CAPTURES = 8
+#: Greatest number of forms of one step: of kinds of arguments, with and without values that gradients could compute.
+_MOST_FORMS = 32
 #: Least number of saved bytes that the gradient could recompute from which on recomputing is faster. Measured.
 LEAST_SHARED = 128 << 10
 
@@ -58,21 +57,30 @@ class RecordedCall(NamedTuple):
 
 
 class StepsUnderTapes:
-    """The captured forms of a function under tapes, each for a kind of arguments. `how`: how its last call ran; `last`:
-    the form of that; `captures`: how often it was captured; `spent`: what its launches have cost in Python as a step of
-    checkpointed loops, in seconds.
+    """The captured forms of a function under tapes, each for a kind of arguments. `last`: the form of the last call
+    that has had one; `spent`: what its launches have cost in Python as a step of checkpointed loops, in seconds.
     """
 
     def __init__(self) -> None:
-        self.how = StepCapture("learning")
         self.last: StepUnderTape | None = None
         self.spent = 0.0
-        self._known: dict[Any, StepUnderTape | Refused] = {}
-        self.captures = 0
+        self._asked = Attempts[StepUnderTape]()
+        self._known: dict[Any, Attempts[StepUnderTape]] = {}
 
     def __reduce__(self) -> Any:
         """In another process, and in a copy of who has it, nothing is known."""
         return StepsUnderTapes, ()
+
+    @property
+    def how(self) -> StepCapture:
+        """How its last call ran."""
+        program = self._asked.program
+        return self._asked.how(0 if program is None else program.replays)
+
+    @property
+    def captures(self) -> int:
+        """How often it was captured."""
+        return sum([one.captures for one in self._known.values()])
 
     def form(
         self,
@@ -86,32 +94,31 @@ class StepsUnderTapes:
         saved values that gradients could compute; `may_share`: whether that many bytes of them may be saved, by default
         none. `anew`: it is captured anew where something has changed that it depends on.
         """
-
-        def attempt(shares: bool) -> StepUnderTape | Refused:
-            self.captures += 1
-            try:
-                return capture(shares)
-            except TinoteError as error:
-                return Refused(error)
-
-        found = self._known.get(key)
-        if anew and isinstance(found, StepUnderTape) and found.forward.guards.broken() is not None:
-            if self.captures >= _MOST_CAPTURES:
-                self.how = StepCapture("learning")
-                return None
-            found = None
-        if found is None:
-            if len(self._known) == _MOST_KINDS:
-                return None
-            found = self._known[key] = attempt(may_share is not None)
-        if isinstance(found, StepUnderTape):
+        found = self._form(key, may_share is not None, capture, anew)
+        if found is not None:
             self.last = found
             if may_share is not None and not may_share(found.shared_bytes):
-                if found.unshared is None:
-                    found.unshared = attempt(False)
-                found = found.unshared
-        self.how = how(found)
-        return None if isinstance(found, Refused) else found
+                found = self._form(key, False, capture, anew)
+        return found
+
+    def _form(
+        self, key: tuple[Any, ...], shares: bool, capture: Callable[[bool], StepUnderTape], anew: bool
+    ) -> StepUnderTape | None:
+        attempts = self._known.get((key, shares))
+        if attempts is None:
+            if len(self._known) == _MOST_FORMS:
+                return None
+            attempts = self._known[key, shares] = Attempts()
+        found = attempts.program
+        if anew and found is not None and found.forward.guards.broken() is not None:
+            attempts.change()
+        if attempts.program is None and attempts.may_try():
+            try:
+                attempts.found(capture(shares))
+            except TinoteError as error:
+                attempts.refuse(error)
+        self._asked = attempts
+        return attempts.program
 
 
 def step_for(
@@ -130,9 +137,8 @@ def step_for(
         and not last.inputs
         and last.active == journal.active.keys()
     ):
-        fitting = last if may_share(last.shared_bytes) else last.unshared
-        if isinstance(fitting, StepUnderTape) and may_run(fitting, filled, journal, journal.touches):
-            return fitting, filled
+        if may_share(last.shared_bytes) and may_run(last, filled, journal, journal.touches):
+            return last, filled
     try:
         given, kinds = program.given(args, kwargs)
         active = tuple([type(one) is Traced and journal.trace.is_active(one) for one in given])
@@ -170,13 +176,6 @@ def may_run(step: StepUnderTape, args: Sequence[Any], journal: Any, touches: Cal
     if step.fixed is None and step.regions(args) is None:
         return False
     return not step.assigned or all(map(touches, step.assigned))
-
-
-def how(found: StepUnderTape | Refused) -> StepCapture:
-    """How a step runs under tapes."""
-    if isinstance(found, StepUnderTape):
-        return StepCapture("replayed")
-    return StepCapture("function", found.error.message.removeprefix("this cannot be captured: "), found.error.span)
 
 
 def captured_under_tape(
