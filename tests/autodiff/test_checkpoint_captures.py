@@ -1,8 +1,11 @@
 """Checkpointed steps that are captured: unasked where it pays, with the derivatives of the function."""
 
 import copy
+import cProfile
 import importlib
 import pickle
+import profile
+import pstats
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -338,3 +341,35 @@ def test_many_states_cost_no_more_each() -> None:
         chain._keep(position)
         chain.fit(64)
     assert counted == 0 and chain._held(0) == 501 * chain.report.state_bytes
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("make", [cProfile.Profile, profile.Profile])
+def test_profiles_are_those_of_what_runs_without_a_profiler(make: Callable[[], Any]) -> None:
+    fields = Fields()
+    step = CASES["gravity"].make(fields)
+
+    def one_step(t: int) -> None:
+        step()
+
+    def whole() -> Any:
+        found = rollout(fields, one_step, 40, snapshots=6)
+        what_follows()
+        return found
+
+    def what_follows() -> int:
+        return sum(range(10))
+
+    report, gradients, values = rollout(fields, one_step, 40, snapshots=6)
+    vars(one_step).clear()  # what is known of it
+    profiler = make()
+    profiled, found, left = profiler.runcall(whole)
+    assert same(found, gradients) and same(left, values)
+    assert profiled.captured == report.captured and profiled.captured.replays > 40
+    assert sys.getprofile() is None
+    stats = pstats.Stats(profiler).stats.items()  # type: ignore[attr-defined]
+    calls = {name: entry for (file, _, name), entry in stats if file in (__file__, checkpointing.__file__)}
+    # Calls after the capture are counted, and callers of it have its time.
+    assert [calls[name][0] for name in ("what_follows", "rollout", "whole", "_capture")] == [1, 1, 1, 1]
+    assert 3 < calls["one_step"][0] < 40
+    assert calls["whole"][3] >= calls["rollout"][3] >= calls["sweep"][3] >= calls["_capture"][3] > 0
