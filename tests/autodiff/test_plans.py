@@ -20,7 +20,8 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.support import unfilled
-from tinote.lang.capture import first_stores, planned
+from tinote.errors import CaptureError
+from tinote.lang.capture import captured, first_stores, planned, rehearsal
 from tinote.lang.capture.first_stores import LEAST_BYTES
 from tinote.lang.session.state import session as state
 from tinote.program import operations as ops
@@ -726,3 +727,26 @@ def test_a_plan_goes_with_an_array_that_it_is_for(replays: list[int]) -> None:
         assert pool.nbytes >= idle + 2 * 8 * 20_000
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("where", ["add_instances", "settle", "end", "first", "replay", "own memory"])
+def test_what_cannot_be_planned_runs(where: str, replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call that is recorded, or compared, has done its work: it returns, whatever keeps it from being a plan."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise CaptureError(f"refused at {where}")
+
+    gradient = ti.ad.value_and_grad(space()["cubes"])
+    array = np.linspace(0.5, 1.0, 5)
+    wanted = bits(gradient(array))
+    place: tuple[Any, str] = {
+        "add_instances": (planned.StraightDependencies, "add_instances"),
+        "settle": (planned.StraightDependencies, "settle"),
+        "end": (planned.Attempt, "end"),
+        "first": (captured, "prepared"),
+        "replay": (rehearsal, "prepared"),
+        "own memory": (planned.Planned, "_makes_room"),
+    }[where]
+    monkeypatch.setattr(*place, refuse)
+    assert [bits(gradient(array)) for _ in range(8)] == [wanted] * 8
+    assert not replays

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tinote.errors import CaptureError, TinoteError
+from tinote.errors import CaptureError
 from tinote.lang.capture.attempts import CANNOT, Attempts, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -394,20 +394,15 @@ class _Learning:
 
     def _prove(self, path: Path, values: list[Any]) -> None:
         """Validate the plan. Raises `_Unexpected` if the effects differ."""
-        rehearsal = self._rehearsal
-        try:
-            end = rehearsal.replay(values)
-        except TinoteError as error:
-            what = f"replayed, it raises {type(error).__name__}: {error.message}"
-            raise _Unexpected(_changes(what, self._function)) from None
-        for name in rehearsal.differing:
-            raise _Unexpected(_changes(f"replayed, '{name}' differs", self._function))
-        is_same = end is path.steps[-1] and rehearsal.has_drawn_alike
-        for place, operand in end.updates:
-            holder, key = self._variables[place]
-            is_same = is_same and _same_bits(rehearsal.prepared.number(operand), holder[key])
-        if not is_same:
-            raise _Unexpected(_changes("replayed, a number in Python differs", self._function))
+
+        def is_same(end: ops.End) -> bool:
+            number = self._rehearsal.prepared.number
+            now = [(operand, *self._variables[place]) for place, operand in end.updates]
+            return end is path.steps[-1] and all(_same_bits(number(one), holder[key]) for one, holder, key in now)
+
+        difference = self._rehearsal.difference(values, is_same)
+        if difference is not None:
+            raise _Unexpected(_changes(difference, self._function))
         self._proofs[path] += 1
 
     def live(self) -> _Live | None:

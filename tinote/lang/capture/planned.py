@@ -27,6 +27,7 @@ from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.attempts import CANNOT, Attempts, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
@@ -42,11 +43,11 @@ from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import Replay
-from tinote.lang.session.state import BufferCache, are_viewed, may_replay, recorder, session
+from tinote.lang.session.state import BufferCache, are_viewed, recorder, session
 from tinote.program import operations as ops
 from tinote.program.program import Program
 from tinote.program.simplify import blocks_to_give, simplified
-from tinote.runtime.memory import Memory
+from tinote.runtime.memory import Memory, readable_size
 from tinote.runtime.pool import WARM_FROM
 from tinote.runtime.seam import seam, silently
 
@@ -54,10 +55,6 @@ Array = np.ndarray[Any, Any]
 
 #: Number of calls of a signature that just run.
 PLAIN_CALLS = 2
-#: Greatest number of attempts for a signature, including new plans after changes.
-_MOST_TRIES = 4
-#: Number of runs that resets the attempts.
-_MANY_RUNS = 100
 #: Greatest number of signatures of one function.
 _MOST_SIGNATURES = 64
 #: Greatest number of plans of one function; the oldest is dropped for a new signature.
@@ -193,7 +190,7 @@ class Planned:
         entry = self._known.get(signature.key)
         if entry is None:
             entry = self._enter(signature)
-        plan = entry.plan
+        plan: MemoryPlan | None = entry.program
         if plan is not None and plan.is_proved and self._lock.acquire(False):
             try:
                 if plan.is_current() and plan.point(signature):
@@ -210,20 +207,19 @@ class Planned:
                 raise at_users_frames(interrupt) from None
             finally:
                 self._lock.release()
-        entry.calls += 1
-        if entry.calls <= PLAIN_CALLS or entry.tries >= _MOST_TRIES or not _may_plan():
+        if not entry.may_try() or runs_plainly() or (session.has_views and are_viewed()):
             return self._run(*args)
         return self._tried(entry, signature, args)
 
     def _enter(self, signature: CallSignature) -> _Entry:
         """Add a new signature."""
         known = self._known
-        plans = [key for key, entry in list(known.items()) if entry.plan is not None]
+        plans = [key for key, entry in list(known.items()) if entry.program is not None]
         if len(known) >= _MOST_SIGNATURES:
             known.clear()
         elif len(plans) >= _MOST_PLANS:
             known.pop(plans[0], None)  # another thread may have done so
-        entry = known[signature.key] = _Entry()
+        entry = known[signature.key] = _Entry(PLAIN_CALLS)
         session.keep_for([field.buffer for field in signature.fields if field.is_placed], known, signature.key)
         return entry
 
@@ -235,12 +231,12 @@ class Planned:
         if nbytes > _MOST_BYTES:
             return False
         for entry in list(self._known.values()):
-            nbytes += 0 if entry.plan is None else entry.plan.nbytes
+            nbytes += 0 if entry.program is None else entry.program.nbytes
         for key, entry in list(self._known.items()):
             if nbytes <= _MOST_BYTES:
                 break
-            if entry.plan is not None:
-                nbytes -= entry.plan.nbytes
+            if entry.program is not None:
+                nbytes -= entry.program.nbytes
                 self._known.pop(key, None)
         return True
 
@@ -249,14 +245,14 @@ class Planned:
         if not capturing.acquire(False):
             return self._run(*args)
         try:
-            if entry.plan is not None and not entry.plan.is_current():
-                if entry.plan.runs > _MANY_RUNS:
-                    entry.tries = 0
-                entry.plan = None
-            if entry.plan is None:
+            plan: MemoryPlan | None = entry.program
+            if plan is not None and not plan.is_current():
+                entry.change()
+                plan = None
+            if plan is None and not entry.waits:
                 return self._recorded(entry, signature, args)
-            if not entry.plan.is_proved and entry.plan.point(signature):
-                return self._proved(entry, signature, args)
+            if plan is not None and not plan.is_proved and plan.point(signature):
+                return self._proved(entry, plan, signature, args)
         finally:
             capturing.release()
         return self._run(*args)
@@ -266,46 +262,55 @@ class Planned:
         try:
             dependencies.scan(self._function)
             dependencies.settle()
-        except CaptureError:
-            entry.tries = _MOST_TRIES
+        except CaptureError as error:
+            entry.refuse(error)
             return self._run(*args)
         inputs = [*signature.arrays, *dependencies.arrays]
         addresses = _addresses(inputs)
         if addresses is None or not _are_apart(inputs, addresses):
             return self._run(*args)
-        plan = Program()
-        attempt = Attempt(Tables(plan), inputs, self._makes_arrays)
+        attempt = Attempt(Tables(Program()), inputs, self._makes_arrays)
         registers = [attempt.register("f") for _ in signature.numbers]
         numbers = [attempt.number(r, value) for r, value in zip(registers, signature.numbers, strict=True)]
         captured = [array.view(CapturedArray) for array in signature.arrays]
         given = _with(args, iter(captured), iter(numbers))
-        entry.tries += 1
-        instead: Mapping[Native, Native] = _NO_CODES
         try:
             returned = attempt.run(lambda: self._run(*given))
             attempt.finish(returned)
             found = _without_traces(returned)
         finally:
             attempt.close()
-        if attempt.refused is None and len(attempt.steps) <= _MOST_STEPS:
-            plan.inputs = registers
-            steps = simplified(plan, attempt.steps, attempt.launched)
-            if entry.may_store_first:
-                steps, instead = silently(storing_first, plan, steps, attempt.tables.natives, attempt.tables.origin)
-            plan.root.steps = steps
-        if plan.root.steps and self._makes_room(plan.own_bytes):
-            made = MemoryPlan(self._run, plan, attempt, dependencies, signature, self._attaches, instead)
-            entry.plan = made
-            buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
-            session.keep_for(buffers, self._known, signature.key)
-        else:
-            entry.tries = _MOST_TRIES
+        attempt.tables.plan.inputs = registers
+        try:  # the call has done its work, and returns
+            plan = self._planned(attempt, dependencies, signature, stores_first=entry.may_store_first)
+        except CaptureError as error:
+            entry.refuse(error)
+            return found
+        entry.found(plan)
+        buffers = [*plan.buffers, *[field.buffer for field in self._fields if field.is_placed]]
+        session.keep_for(buffers, self._known, signature.key)
         return found
 
-    def _proved(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
+    def _planned(
+        self, attempt: Attempt, dependencies: StraightDependencies, signature: CallSignature, *, stores_first: bool
+    ) -> MemoryPlan:
+        """The plan of a recorded call. Raises `CaptureError` where there is none."""
+        if attempt.refused is not None:
+            raise attempt.refused
+        if len(attempt.steps) > _MOST_STEPS:
+            raise CaptureError(f"{CANNOT}it is long, so that a plan would save little")
+        tables, plan = attempt.tables, attempt.tables.plan
+        instead: Mapping[Native, Native] = _NO_CODES
+        steps = simplified(plan, attempt.steps, attempt.launched)
+        if stores_first:
+            steps, instead = silently(storing_first, plan, steps, tables.natives, tables.origin)
+        plan.root.steps = steps
+        if not self._makes_room(plan.own_bytes):
+            raise CaptureError(f"{CANNOT}a plan of it would take {readable_size(plan.own_bytes)}")
+        return MemoryPlan(self._run, plan, attempt, dependencies, signature, self._attaches, instead)
+
+    def _proved(self, entry: _Entry, plan: MemoryPlan, signature: CallSignature, args: tuple[Any, ...]) -> Any:
         """Validate a plan by a call; both use the same codes if these may round differently from those of others."""
-        plan = entry.plan
-        assert plan is not None
         rehearsal = Rehearsal(plan.plan, plan.tables)
         rehearsal.take()
         arrays = [*signature.arrays, *plan.held]
@@ -315,22 +320,18 @@ class Planned:
             wanted = _without_traces(self._run(*args))
         finally:
             seam.listener = None
-        try:
-            for block, address in zip(plan.input_blocks, _addresses(copies) or (), strict=True):
-                rehearsal.prepared.point(block, address)
-            found = rehearsal.result(rehearsal.replay(signature.numbers))
-            plan.is_proved = (
-                _bits(found) == _bits(wanted)
-                and rehearsal.has_drawn_alike
-                and not rehearsal.differing
-                and all(a.tobytes() == b.tobytes() for a, b in zip(arrays, copies, strict=True))
-            )
-        except TinoteError:
-            pass
-        if not plan.is_proved and plan.instead:
-            entry.plan, entry.may_store_first = None, False
-        elif not plan.is_proved:
-            entry.plan, entry.tries = None, _MOST_TRIES
+
+        def is_same(end: ops.End) -> bool:
+            returns_alike = _bits(rehearsal.result(end)) == _bits(wanted)
+            return returns_alike and all(a.tobytes() == b.tobytes() for a, b in zip(arrays, copies, strict=True))
+
+        places = zip(plan.input_blocks, _addresses(copies) or (), strict=True)
+        difference = rehearsal.difference(signature.numbers, is_same, places)
+        plan.is_proved = difference is None
+        if difference is not None and plan.instead:
+            entry.program, entry.may_store_first = None, False
+        elif difference is not None:
+            entry.refuse(CaptureError(f"{CANNOT}{difference}"))
         return wanted
 
 
@@ -345,23 +346,12 @@ class _Launching(Listening):
         return super().launch(self._instead.get(code, code), values)
 
 
-class _Entry:
-    """The state of a signature. `calls`: those that did not use a plan."""
+class _Entry(Attempts[Any]):
+    """The attempts for one signature. `may_store_first`: whether its plan may have launches that store what they add
+    first.
+    """
 
-    def __init__(self) -> None:
-        self.calls = 0
-        self.tries = 0
-        self.plan: MemoryPlan | None = None
-        #: whether its plan may have launches that store what they add first
-        self.may_store_first = True
-
-
-def _may_plan() -> bool:
-    """Whether no observer would miss events."""
-    config = session.config
-    return not (
-        not may_replay(()) or (session.has_views and are_viewed()) or config.arch == "python" or config.kernel_profiler
-    )
+    may_store_first = True
 
 
 class Attempt(Following):
@@ -379,7 +369,8 @@ class Attempt(Following):
         if self.refused is None:
             try:
                 self.end(returned, ())
-            except CaptureError:
+            except CaptureError as error:
+                self.give_up(error)
                 return
             end = self.steps[-1]
             assert isinstance(end, ops.End)
@@ -467,7 +458,6 @@ class MemoryPlan(Captured):
         written = [tables.memories[block] for block in plan.written]
         self.replay = Replay(self.memories, [one for one in written if one is not None])
         self.nbytes = plan.own_bytes
-        self.runs = 0
         self.is_proved = False
         self.instead = instead
         self.held = dependencies.arrays
@@ -518,7 +508,7 @@ class MemoryPlan(Captured):
         for block, nbytes in self._fresh.items():
             memory = self._made[block] = Memory(nbytes, clear=False)
             self.prepared.point(block, memory.address)
-        self.runs += 1
+        self.replays += 1
         for instance, count in self._counts:
             instance.calls += count
         if args:

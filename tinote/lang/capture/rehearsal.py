@@ -4,9 +4,10 @@ and must leave there, bit for bit, what the call has left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tinote.errors import TinoteError
 from tinote.lang.capture.captured import reader_of
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Tables
@@ -48,9 +49,13 @@ class Rehearsal:
             self._prepared = prepared(self._plan, self._tables.natives, self._copies, 1)
         return self._prepared
 
-    def replay(self, inputs: Sequence[Any]) -> ops.End:
-        """Replay the plan with these inputs; returns the end that was reached. Raises `TinoteError`."""
+    def replay(self, inputs: Sequence[Any], arrays: Iterable[tuple[int, int]] = ()) -> ops.End:
+        """Replay the plan with these inputs, and `arrays` at these addresses, by their blocks; returns the end that was
+        reached. Raises `TinoteError`.
+        """
         found = self.prepared
+        for block, address in arrays:
+            found.point(block, address)
         for register, value in zip(self._plan.inputs, inputs, strict=True):
             cells: Any = found.floats if register.kind == "f" else found.integers
             cells[register.number] = value
@@ -60,14 +65,23 @@ class Rehearsal:
         with prints_to(lambda text: None):  # the call has printed it
             return found.ends[found.run()]
 
+    def difference(
+        self, inputs: Sequence[Any], is_same: Callable[[ops.End], bool], arrays: Iterable[tuple[int, int]] = ()
+    ) -> str | None:
+        """What a replay does otherwise than the call, in words. `is_same`: whether Python gets the same."""
+        try:
+            end = self.replay(inputs, arrays)
+        except TinoteError as error:
+            return f"replayed, it raises {type(error).__name__}: {error.message}"
+        for name in self.differing:
+            return f"replayed, '{name}' differs"
+        if self.prepared.counter != session.launches or not is_same(end):
+            return "replayed, a number in Python differs"
+        return None
+
     def result(self, end: ops.End) -> Any:
         """What the replay returns."""
         return reader_of(end.result, self.prepared, {})()
-
-    @property
-    def has_drawn_alike(self) -> bool:
-        """Whether the replay and the call have drawn random numbers equally often."""
-        return self.prepared.counter == session.launches
 
     @property
     def differing(self) -> list[str]:
