@@ -108,8 +108,8 @@ class Attempts(Generic[P]):
 
 def runs_plainly(recording: Any = None) -> bool:
     """Whether each call runs as the function at present: something listens to its launches, profiles them, or watches
-    from outside, or Python runs them. `recording`: an open one, which knows of replays.
+    from outside, or Python runs them. `recording`: an open one, which says itself what may watch.
     """
     config = session.config
     is_seen = seam.listener is not None or config.arch == "python" or config.kernel_profiler
-    return is_seen or not may_replay((), recording)
+    return is_seen or (recording is None and not may_replay(()))

@@ -560,7 +560,7 @@ class Journal(Recorder):
             or self.derivative not in (GRADIENT, SHARED_GRADIENT)
             or not self.saved.between_launches
             or self.trace.has_taken_out
-            or not may_replay((), self)
+            or (session.watchers != [self] and not may_replay((), self))
             or (session.has_views and are_viewed())
         )
 
