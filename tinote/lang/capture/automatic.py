@@ -29,7 +29,7 @@ from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.instructions import NOWHERE_READY
-from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
+from tinote.lang.capture.recording import Following, Tables, kind_of
 from tinote.lang.capture.rehearsal import Rehearsal
 from tinote.lang.capture.watching import Watch, may_watch
 from tinote.lang.data.traced import Traced
@@ -301,7 +301,7 @@ class _Learning:
         generation = session.generation
         recording = Following(tables, variables)
         with Watch(self._dependencies, recording.give_up) as watch:
-            updates = self._call(recording, values)
+            updates = self._call(recording)
         try:
             path, is_new = self._merged(recording, watch, updates)
         except CaptureError as error:
@@ -318,41 +318,19 @@ class _Learning:
         self.idle = 0 if is_new else self.idle + 1
         return is_new
 
-    def _call(self, recording: Following, values: list[Any]) -> tuple[tuple[int, ops.Operand], ...]:
+    def _call(self, recording: Following) -> tuple[tuple[int, ops.Operand], ...]:
         """Call the function with traced numbers in its variables; returns their new values."""
-        inputs = [recording.register(kind_of(value)) for value in values]
-        given = [recording.number(register, value) for register, value in zip(inputs, values, strict=True)]
-        for (holder, key), number in zip(self._variables, given, strict=True):
-            holder[key] = number
-        returned = False
-        updates: list[tuple[int, ops.Operand]] = []
+        self._plan.inputs = recording.take_in(self._variables)
         try:
             recording.run(self._function)
-            returned = True
+            return recording.updates(self._variables, self._plan.inputs)
+        except BaseException:
+            recording.close()
+            raise
         finally:
-            for place, (holder, key) in enumerate(self._variables):
-                now = holder[key]
-                if now is given[place]:
-                    holder[key] = values[place]
-                    continue
-                if type(now) is Traced:
-                    holder[key] = now.value
-                if returned and recording.refused is None:
-                    self._update(recording, updates, place, now)
-            if not returned:
-                recording.close()
-        self._plan.inputs = inputs
-        return tuple(updates)
-
-    def _update(self, recording: Following, updates: list[tuple[int, ops.Operand]], place: int, now: Any) -> None:
-        plain = now.value if type(now) is Traced else now
-        if type(now) is Traced and not (isinstance(now.symbol, Symbol) and now.symbol.recording is recording):
-            plain = None
-        if type(plain) is not int and type(plain) is not float:
-            key = self._variables[place][1]
-            recording.give_up(_changes(f"'{key}' becomes something else than a number", self._function))
-            return
-        updates.append((place, recording.operand(now)))
+            for holder, key in self._variables:
+                if type(holder[key]) is Traced:
+                    holder[key] = holder[key].value
 
     def _merged(
         self, recording: Following, watch: Watch, updates: tuple[tuple[int, ops.Operand], ...]

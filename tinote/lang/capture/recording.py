@@ -287,6 +287,24 @@ class Recording(Listener):
         """The Python number for a register with the present `value`."""
         return traced(self.trace, value, 0.0, 0, Symbol(self, register))
 
+    def take_in(self, variables: Sequence[tuple[Any, Any]]) -> list[ops.Register]:
+        """Let variables, each with its holder and its key there, be numbers of the program; gives their registers."""
+        found = [self.register(kind_of(holder[key])) for holder, key in variables]
+        for (holder, key), register in zip(variables, found, strict=True):
+            holder[key] = self.number(register, holder[key])
+        return found
+
+    def updates(
+        self, variables: Sequence[tuple[Any, Any]], before: Sequence[ops.Register]
+    ) -> tuple[tuple[int, ops.Operand], ...]:
+        """What the call has made of variables that were these registers: those that have changed, by their place."""
+        now = [self.variable(holder[key], key) for holder, key in variables]
+        return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
+
+    def variable(self, value: Any, key: Any) -> ops.Operand:
+        """What a variable is now."""
+        return self.operand(value)
+
     def run(self, function: Any) -> Any:
         """Call a function and record it. Raises `CaptureError`."""
         outer, seam.listener = seam.listener, self
@@ -631,10 +649,19 @@ class Following(Recording):
 
     def add(self, step: ops.Operation) -> None:
         super().add(step)
-        self.marks.append(tuple([self._variable(holder[key], key) for holder, key in self._variables]))
+        self.marks.append(tuple([self.variable(holder[key], key) for holder, key in self._variables]))
 
-    def _variable(self, value: Any, key: Any) -> ops.Operand:
-        if type(value) is not Traced and type(value) is not int and type(value) is not float:
+    def updates(
+        self, variables: Sequence[tuple[Any, Any]], before: Sequence[ops.Register]
+    ) -> tuple[tuple[int, ops.Operand], ...]:
+        return self._recorded(super().updates, variables, before) or ()
+
+    def variable(self, value: Any, key: Any) -> ops.Operand:
+        if type(value) is Traced:
+            is_number = isinstance(value.symbol, Symbol) and value.symbol.recording is self
+        else:
+            is_number = type(value) is int or type(value) is float
+        if not is_number:
             raise self._refusal(f"'{key}' is no longer a number")
         return self.operand(value)
 

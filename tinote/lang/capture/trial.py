@@ -222,11 +222,7 @@ class Trial:
                 inputs.append(register)
                 value = recording.number(register, value)
             arguments.append(value)
-        for namespace, name in self.variables:
-            register = recording.register(kind_of(namespace[name]))
-            inputs.append(register)
-            namespace[name] = recording.number(register, namespace[name])
-        plan.inputs = self.inputs = inputs
+        plan.inputs = self.inputs = [*inputs, *recording.take_in(self.variables)]
         try:
             returned = recording.run(lambda: self._function(*arguments))
             recording.end(returned, self.updates(recording))
@@ -247,9 +243,7 @@ class Trial:
 
     def updates(self, recording: Recording) -> tuple[tuple[int, ops.Operand], ...]:
         """The variables changed by the call, by place, with their new values."""
-        now = [recording.operand(namespace[name]) for namespace, name in self.variables]
-        before = self.inputs[len(self.inputs) - len(self.variables) :]
-        return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
+        return recording.updates(self.variables, self.inputs[len(self.inputs) - len(self.variables) :])
 
     def prove(self, program: Captured, gradients: Collection[Memory] = ()) -> None:
         """Raise `CaptureError` unless the program has the effects of the function, from several states. `gradients`:

@@ -37,6 +37,7 @@ from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
 from tinote.lang.session.state import memory_of, recording_as
 from tinote.program import operations as ops
+from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Path, Program
 from tinote.runtime.pool import ALIGNMENT
 from tinote.runtime.seam import active_listener, seam
@@ -487,18 +488,6 @@ def _chooses(event: Any) -> bool:
     return isinstance(event, RecordedLaunch) and any(type(event.values[k]) is Traced for k in event.arguments.asked)
 
 
-#: Integer operations of Python, by their names in a plan.
-_OF_INTEGERS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "negative": operator.neg,
-    "absolute": abs,
-}
-
-
 class _Choices:
     """Computes the numbers that determine the accessed elements of launches from the inputs of a call."""
 
@@ -523,10 +512,10 @@ class _Choices:
         if operand in self._inputs:
             return operator.itemgetter(self._inputs[operand])
         step = self._computed.get(operand)
-        if operand.kind != "i" or step is None or step.operation not in _OF_INTEGERS:
+        if operand.kind != "i" or step is None:
             what = "which elements a kernel touches depends on a number that the step reads"
             raise CaptureError(f"this cannot be captured: {what}", event.span)
-        act, parts = _OF_INTEGERS[step.operation], [self._of(one, event) for one in step.operands]
+        act, parts = OPERATIONS[step.operation].value, [self._of(one, event) for one in step.operands]
         return lambda inputs: act(*[part(inputs) for part in parts])
 
 
