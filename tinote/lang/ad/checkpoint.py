@@ -58,9 +58,8 @@ from tinote.lang.ad.journal.step_log import (
 )
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
 from tinote.lang.ad.memory.region_copies import RegionCopies
-from tinote.lang.capture.attempts import runs_plainly
+from tinote.lang.capture.attempts import StepCapture, runs_plainly
 from tinote.lang.capture.captured_function import CapturedFunction
-from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.watching import may_watch
 from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, region_at
@@ -486,24 +485,13 @@ class _Chain:
         self.report.captured = loop.how
         if found is None:
             return
-        facts = [way.facts for way in found.ways]
-        if found.forward.assigned:
-            why = f"{found.forward.assigned[0]}, which a step assigns, would not go back"
-            self.report.captured = StepCapture("function", why, found.span)
-            return
-        activated = [item for one in facts for item in one.activated.items()]
-        if activated:
-            buffer, span = activated[0]
-            why = f"values that are differentiated go through '{buffer.name}', which has no gradient"
-            self.report.captured = StepCapture("function", why, span)
-            return
         if self._held(found.nbytes) > self.memory:
             return
         self._replay = _Replay(found, outer)
         written = self._replay.written(t)
         if written is not None:
             self._tell_written(written, listener)
-        for one in facts:
+        for one in [way.facts for way in found.ways]:
             for arguments in one.launches:
                 self.launches[id(arguments), True] = arguments
             self.loaded |= one.loaded
@@ -513,8 +501,15 @@ class _Chain:
     def _captured(self, t: int) -> StepUnderTape:
         step = self.step
         if isinstance(step, CapturedFunction):
-            return captured_under_tape(step.__tinote_step__, (t,), (False,), step.parameters, Journal, {})
-        return captured_under_tape(step, (t,), (False,), (), Journal, {}, unasked=True)
+            found = captured_under_tape(step.__tinote_step__, (t,), (False,), step.parameters, Journal, {})
+        else:
+            found = captured_under_tape(step, (t,), (False,), (), Journal, {}, unasked=True)
+        for name in found.forward.assigned:
+            raise CaptureError(f"{name}, which a step assigns, would not go back", found.span)
+        for buffer, span in [item for way in found.ways for item in way.facts.activated.items()]:
+            why = f"values that are differentiated go through '{buffer.name}', which has no gradient"
+            raise CaptureError(why, span)
+        return found
 
     def _tell_written(self, written: BufferRegions, listener: Listener) -> None:
         """The captured step is about to write this."""

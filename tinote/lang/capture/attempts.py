@@ -11,12 +11,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tinote.errors import TinoteError
-from tinote.lang.capture.how import StepCapture
 from tinote.lang.session.state import may_replay, session
 from tinote.runtime.seam import seam
+from tinote.source import Span, line_text
 
 #: How a refusal begins.
 CANNOT = "this cannot be captured: "
@@ -25,6 +25,35 @@ _STRIKES = 3
 #: Number of calls that run as the function after a change, which doubles each time; and the number of replays that
 #: resets it.
 _FIRST_WAIT, _LONGEST_WAIT, _LONG_LIFE = 16, 4096, 1000
+
+
+class StepCapture(NamedTuple):
+    """How a step runs: `state` is "replayed" for one that is captured, "function" for one that cannot be, or "learning"
+    until that is decided. `reason`: why it runs as a function, with the line in `span`. `replays`: how many calls were
+    replayed; `captures`: how often it was captured.
+    """
+
+    state: str
+    reason: str = ""
+    span: Span | None = None
+    replays: int = 0
+    captures: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The state as a sentence."""
+        if self.state == "replayed":
+            return "Steps are replayed as a captured program"
+        if self.state == "learning":
+            return "Steps run as a function so far"
+        where = ""
+        if self.span is not None and self.span.line > 0:
+            where = f" (line {self.span.line}: {line_text(self.span).strip()})"
+        return f"Steps run as a function: {self.reason}{where}"
+
+    def __repr__(self) -> str:
+        counts = f"; {self.replays:,} replayed, captured {self.captures} times" if self.captures else ""
+        return f"<{self.sentence}{counts}>"
 
 
 class HasReplays(Protocol):

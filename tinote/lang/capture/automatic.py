@@ -21,13 +21,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.errors import CaptureError
-from tinote.lang.capture.attempts import CANNOT, Attempts, runs_plainly
+from tinote.lang.capture.attempts import CANNOT, Attempts, StepCapture, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.guards import Guards
-from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.instructions import NOWHERE_READY
 from tinote.lang.capture.recording import Following, Tables, kind_of
 from tinote.lang.capture.rehearsal import Rehearsal

@@ -29,10 +29,9 @@ import numpy as np
 
 from tinote.completion import Documented
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
-from tinote.lang.capture.attempts import Attempts, runs_plainly
+from tinote.lang.capture.attempts import Attempts, StepCapture, runs_plainly
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
-from tinote.lang.capture.how import StepCapture
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file

@@ -20,12 +20,11 @@ from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTa
 from tinote.lang.ad.journal.events import Custom, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
-from tinote.lang.capture.attempts import Attempts
+from tinote.lang.capture.attempts import Attempts, StepCapture
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
 from tinote.lang.capture.guards import Guards
-from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.recording import Recording, Symbol, Tables
 from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
 from tinote.lang.data.fields import Field
