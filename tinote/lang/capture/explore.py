@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from tinote.errors import CaptureError
@@ -27,7 +28,8 @@ _MOST_PATHS = 64
 #: Captures run one after the other: the recorder of one would record another's launches.
 capturing = threading.RLock()
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Trial)
+P = TypeVar("P")
 
 
 def captured(
@@ -43,44 +45,53 @@ def captured(
     each run, each in memory of its own; `prints`: whether its kernels may print. `unasked`: for automatic capture; the
     function is stopped before effects that cannot be undone. Raises `CaptureError`.
     """
-    with capturing:
-        return _captured(function, given, names, arrays, prints, unasked)
 
-
-def _captured(
-    function: Any,
-    given: tuple[Any, ...],
-    names: tuple[str, ...],
-    arrays: Sequence[CapturedArray],
-    prints: bool,
-    unasked: bool,
-) -> Captured:
-    dependencies = dependencies_of(function, names, unasked=unasked)
-
-    def attempt(variables: list[tuple[Any, Any]]) -> Captured | None:
-        trial = Trial(function, given, variables, arrays)
-        with trial:
-            recorded = record_all(trial, dependencies, prints)
-            if recorded is None:
-                return None
-            plan, tables = recorded
-            trial.begin()
-            guards = Guards(plan, dependencies, list(tables.instances.values()), tables.memories)
-            recorded_plan = plan.copy()
-            _simplify(plan, tables)
-            found = Captured(function, given, plan, tables, variables, guards)
-            try:
-                trial.prove(found)
-            except CaptureError:
-                if plan.root.steps == recorded_plan.root.steps:
-                    raise
-                plan.restore(recorded_plan)  # which names the step that differs, if there is one
-                found.use(None)
-                trial.prove(found)
+    def made(trial: Trial, plan: Program, tables: Tables, dependencies: Dependencies) -> Captured:
+        guards = Guards(plan, dependencies, list(tables.instances.values()), tables.memories)
+        recorded_plan = plan.copy()
+        _simplify(plan, tables)
+        found = Captured(function, given, plan, tables, trial.variables, guards)
+        try:
+            trial.prove(found)
+        except CaptureError:
+            if plan.root.steps == recorded_plan.root.steps:
+                raise
+            plan.restore(recorded_plan)  # which names the step that differs, if there is one
+            found.use(None)
+            trial.prove(found)
         found.use(None)
         return found
 
-    return until_all_are_known(dependencies, attempt)
+    trial_of = partial(Trial, function, given, arrays=arrays)
+    return proved(function, names, trial_of, made, prints=prints, unasked=unasked)
+
+
+def proved(
+    function: Any,
+    names: Sequence[str],
+    trial_of: Callable[[list[tuple[Any, Any]]], T],
+    made: Callable[[T, Program, Tables, Dependencies], P],
+    *,
+    prints: bool,
+    unasked: bool,
+) -> P:
+    """What is `made` of a function by a trial of it, which records all sides of its conditions: a program, validated
+    by the trial. `trial_of` makes that, with the variables that the function assigns as far as they are known; again
+    while it finds others.
+    """
+    with capturing:
+        dependencies = dependencies_of(function, names, unasked=unasked)
+        while True:
+            known = dict(dependencies.assigned)
+            with trial_of(list(known.values())) as trial:
+                recorded = record_all(trial, dependencies, prints)
+                if recorded is not None:
+                    trial.begin()
+                    return made(trial, *recorded, dependencies)
+            for place in dependencies.assigned.keys() - known.keys():  # changes of these by the calls so far are undone
+                holder, key = dependencies.assigned[place]
+                if dependencies.before[place] is not None:
+                    holder[key] = dependencies.before[place]
 
 
 def _simplify(plan: Program, tables: Tables) -> None:
@@ -102,19 +113,6 @@ def dependencies_of(function: Any, names: Sequence[str] = (), *, unasked: bool =
         dependencies.assign(namespace, id(namespace), name)
     dependencies.settle()
     return dependencies
-
-
-def until_all_are_known(dependencies: Dependencies, attempt: Callable[[list[tuple[Any, Any]]], T | None]) -> T:
-    """`attempt` with the variables of a step as far as they are known, again while it finds others."""
-    while True:
-        known = dict(dependencies.assigned)
-        found = attempt(list(known.values()))
-        if found is not None:
-            return found
-        for place in dependencies.assigned.keys() - known.keys():  # changes of these by the calls so far are undone
-            holder, key = dependencies.assigned[place]
-            if dependencies.before[place] is not None:
-                holder[key] = dependencies.before[place]
 
 
 def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[Program, Tables] | None:

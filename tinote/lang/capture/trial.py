@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import time
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Trial:
         #: for the recorded call: its arguments, and the variables before it
         self.inputs: list[ops.Register] = []
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> Self:
         self._printing.enter_context(prints_to(self._printed.append))
         self._launches = session.launches
         self._fields = list(session.fields)  # keeps them alive

@@ -23,7 +23,8 @@ from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.attempts import Attempts, StepCapture
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
-from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
+from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.capture.explore import proved
 from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.recording import Recording, Symbol, Tables
 from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
@@ -194,30 +195,25 @@ def captured_under_tape(
     gradients would recompute, if the step can be captured so; `unasked`: captured automatically (`captured`). Raises
     `CaptureError`.
     """
-    dependencies = dependencies_of(function, names, unasked=unasked)
     shared: _Trial | None = None
 
-    def attempt(variables: list[tuple[Any, Any]]) -> StepUnderTape | None:
+    def trial_of(variables: list[tuple[Any, Any]]) -> _Trial:
         nonlocal shared
         trial = _Trial(function, given, variables, active, make, held)
         if shares:
             trial.shares, shared = True, trial
-        with trial:
-            recorded = record_all(trial, dependencies, prints=not unasked)
-            if recorded is None:
-                return None
-            plan, tables = recorded
-            trial.begin()
-            instances = list(tables.instances.values())
-            guards = Guards(plan, dependencies, instances, tables.memories, clears=False)
-            found = _cut(trial, plan, tables, guards)
-            trial.prove_reverse(found)
+        return trial
+
+    def made(trial: _Trial, plan: Program, tables: Tables, dependencies: Dependencies) -> StepUnderTape:
+        instances = list(tables.instances.values())
+        found = _cut(trial, plan, tables, Guards(plan, dependencies, instances, tables.memories, clears=False))
+        trial.prove_reverse(found)
         found.use(None)
         return found
 
-    with recording_as(None), capturing:
+    with recording_as(None):
         try:
-            return until_all_are_known(dependencies, attempt)
+            return proved(function, names, trial_of, made, prints=not unasked, unasked=unasked)
         except TinoteError:
             if shared is None or not shared.shared_bytes:
                 raise
