@@ -89,7 +89,7 @@ class Attempts(Generic[P]):
 
     def may_try(self) -> bool:
         """Whether a call that is about to run as the function may be recorded, or compared."""
-        if self.waits:
+        if self.waits > 0:  # threads may count down at once
             self.waits -= 1
             return False
         return self.refused is None or not self.is_given_up

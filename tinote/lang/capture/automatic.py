@@ -167,7 +167,7 @@ class AutomaticCapture:
         """Call the function, and learn from it."""
         if self._dependencies is not None and self._dependencies.changed() is not None:
             self._start_anew(self._dependencies)
-        if self._attempts.waits:
+        if self._attempts.waits > 0:
             self._function()
             return
         if self._learning is not None:

@@ -49,7 +49,7 @@ def captured(
     def made(trial: Trial, plan: Program, tables: Tables, dependencies: Dependencies) -> Captured:
         guards = Guards(plan, dependencies, list(tables.instances.values()), tables.memories)
         recorded_plan = plan.copy()
-        _simplify(plan, tables)
+        _simplify(plan)
         found = Captured(function, given, plan, tables, trial.variables, guards)
         try:
             trial.prove(found)
@@ -94,7 +94,7 @@ def proved(
                     holder[key] = dependencies.before[place]
 
 
-def _simplify(plan: Program, tables: Tables) -> None:
+def _simplify(plan: Program) -> None:
     """Remove unneeded computations, saves and restores of derivatives, in plans without conditions."""
     steps = plan.root.steps
     if plan.root.branch is None and len(steps) <= _MOST_SIMPLIFIED:

@@ -249,7 +249,7 @@ class Planned:
             if plan is not None and not plan.is_current():
                 entry.change()
                 plan = None
-            if plan is None and not entry.waits:
+            if plan is None and entry.waits <= 0:
                 return self._recorded(entry, signature, args)
             if plan is not None and not plan.is_proved and plan.point(signature):
                 return self._proved(entry, plan, signature, args)

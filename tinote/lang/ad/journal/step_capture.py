@@ -50,9 +50,9 @@ LEAST_SHARED = 128 << 10
 
 
 class RecordedCall(NamedTuple):
-    """A recorded call: the recording, and the facts about its path."""
+    """A recorded call: where the function returned, and the facts about its path."""
 
-    recording: Recording
+    end: ops.Operation
     facts: StepFacts
     seeds: tuple[ops.Register, ...]
 
@@ -286,7 +286,7 @@ class _Trial(Trial):
         else:
             recording.end(returned, self.updates(recording))
             registers = tuple([recording.register("f") for _ in outputs])
-            self.recorded.append(RecordedCall(recording, facts, registers))
+            self.recorded.append(RecordedCall(recording.steps[-1], facts, registers))
             seeds = [recording.number(register, 1.0) for register in registers]
         for one, seed in zip(outputs, seeds, strict=True):
             sweep.add(one.number, Dual(seed))
@@ -543,7 +543,7 @@ def _cut(trial: _Trial, plan: Program, tables: Tables, guards: Guards) -> StepUn
     for number in sorted(kept):
         places[number] = kept_bytes
         kept_bytes += -(-plan.blocks[number].nbytes // ALIGNMENT) * ALIGNMENT
-    by_end = {id(_first_end(plan.root, one.recording.steps)): one for one in reversed(trial.recorded)}
+    by_end = {id(one.end): one for one in trial.recorded}
     ways: dict[int, Way] = {}
     for (end, back), used in zip(backs, uses, strict=True):
         recorded = by_end[id(end)]
@@ -580,16 +580,6 @@ def _parts(path: Path) -> tuple[Path, list[tuple[ops.End, Path]]]:
     found = [(taken, _parts(side)) for taken, side in path.sides.items()]
     backs = [one for _, (_, further) in found for one in further]
     return Path(path.steps, path.branch, {taken: side for taken, (side, _) in found}), backs
-
-
-def _first_end(path: Path, steps: Sequence[ops.Operation]) -> ops.End:
-    """The end of a call's first part in a tree of paths."""
-    for step in steps:
-        if isinstance(step, ops.Branch):
-            path = path.sides[step.taken]
-        elif isinstance(step, ops.End):
-            break
-    return next(step for step in path.steps if isinstance(step, ops.End))
 
 
 def _blocks(plan: Program, root: Path) -> set[int]:
