@@ -342,7 +342,8 @@ def test_an_address_that_says_so_plays_at_once(springs: tuple[Springs, Path], op
         found.page.goto("about:blank")
         found.page.goto(f"{file.as_uri()}#play")
         found.painted(8 if plays else 1)
-        assert (found.wait_step() > 0) is plays and found.button("Pause" if plays else "Play").is_visible()
+        assert (found.wait_step() > 0) is plays
+        expect(found.button("Pause" if plays else "Play")).to_be_visible()
     assert found.problems == []
 
 

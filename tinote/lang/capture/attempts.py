@@ -2,7 +2,7 @@
 
     waiting     calls run as the function: the first ones, which compile, and more after each change
     learning    calls are recorded, or compared with what was recorded
-    replayed    the program runs, while its guards hold; after a change, calls wait and are recorded anew
+    replayed    the program runs, while its guards hold; after a change, calls wait and are recorded again
     given up    calls run as the function, for a reason
 
 `ti.capture`, captures of live views, plans of derivatives, and captured steps of tapes and checkpointed loops have one
@@ -84,7 +84,7 @@ class Attempts(Generic[P]):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether calls run as the function for good, or until fields are made anew."""
+        """Whether calls run as the function for good, or until fields are made again."""
         return self.refused is not None and self._generation == session.generation
 
     def may_try(self) -> bool:
@@ -104,8 +104,8 @@ class Attempts(Generic[P]):
         return program
 
     def change(self) -> None:
-        """Something has changed that the program depends on, or what was learned so far: calls are recorded anew, later
-        if that has happened before.
+        """Something has changed that the program depends on, or what was learned so far: calls are recorded again,
+        later if that has happened before.
         """
         if self.program is not None and self.program.replays >= _LONG_LIFE:
             self._next_wait = 0

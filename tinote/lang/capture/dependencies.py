@@ -149,7 +149,7 @@ class Dependencies:
                 self.cell(owner, key, value)
             case CaptureKind.BUILTIN:
                 self.absent(owner, key)
-                self.name(vars(builtins), key, value)
+                self.name(builtins.__dict__, key, value)
 
     def name(self, namespace: dict[Any, Any], key: Any, value: Any) -> None:
         """A global of this name is `value`; so is what a dictionary holds at a literal key."""

@@ -57,16 +57,14 @@ def is_number(value: Any) -> bool:
 
 
 def holds_numbers(values: np.ndarray[Any, Any]) -> bool:
-    """Whether an array of objects holds nothing but numbers."""
-    return values.dtype == object and all(map(is_number, values.flat))
+    """Whether an array, perhaps of objects, holds nothing but numbers."""
+    return values.dtype.kind in "biuf" or (values.dtype == object and all(map(is_number, values.flat)))
 
 
 def require_numbers(value: Any) -> None:
     """Raise `FieldError` for what is neither a number nor an array or list of them."""
     if not is_number(value):
-        found = np.asarray(value)
-        is_text = isinstance(value, bytearray | memoryview)
-        if is_text or not (found.dtype.kind in "biuf" or (found.ndim and holds_numbers(found))):
+        if isinstance(value, bytearray | memoryview) or not holds_numbers(np.asarray(value)):
             raise FieldError(f"components of vectors and matrices are numbers, and {value!r} is not", caller())
 
 
@@ -290,8 +288,7 @@ class Matrix(Documented, FormattedNumbers):
             self.values: np.ndarray[Any, Any] = _array_of(values)
         except (TypeError, ValueError):
             raise FieldError(f"a matrix needs numbers in rows of equal length, not {values!r}") from None
-        are_numbers = self.values.dtype.kind in "biuf" or holds_numbers(self.values)
-        if self.values.ndim not in (1, 2) or not are_numbers:
+        if self.values.ndim not in (1, 2) or not holds_numbers(self.values):
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
             dtype = scalar_type(dt)

@@ -337,8 +337,16 @@ def number(
 
     Parameters
     ----------
-    view, target, value, label, integer
-        As for `slider`; without a field, the value is 0 or the end next to it.
+    view : view
+        As for `slider`.
+    target : Field of shape (), or callable
+        As for `slider`.
+    value : float, optional
+        As for `slider`; without a field, 0 or the end nearest to it.
+    label : str, optional
+        As for `slider`.
+    integer : bool, default False
+        As for `slider`.
     low, high : float, optional
         The least and the greatest number.
     step : float, optional
@@ -385,7 +393,9 @@ def checkbox(view: LiveSimulation, target: Any, *, value: bool | None = None, la
 
     Parameters
     ----------
-    view, label
+    view : view
+        As for `slider`.
+    label : str, optional
         As for `slider`.
     target : Field of shape (), or callable
         The field, which becomes 1 or 0, or a function that is called with True or False.
@@ -428,7 +438,9 @@ def dropdown(
 
     Parameters
     ----------
-    view, label
+    view : view
+        As for `slider`.
+    label : str, optional
         As for `slider`.
     target : Field of shape (), or callable
         The field that is given the option, which then is a number, or a function that is called with it.
@@ -517,7 +529,9 @@ def color(view: LiveSimulation, target: Any, *, value: Any = None, label: str = 
 
     Parameters
     ----------
-    view, label
+    view : view
+        As for `slider`.
+    label : str, optional
         As for `slider`.
     target : Field of shape (), or callable
         A field of vectors of three numbers, or a function of three: red, green and blue from 0 to 1.
@@ -553,7 +567,9 @@ def text(view: LiveSimulation, target: Callable[[str], object], *, value: str = 
 
     Parameters
     ----------
-    view, label
+    view : view
+        As for `slider`.
+    label : str, optional
         As for `slider`.
     target : callable
         A function that is called with the text.
