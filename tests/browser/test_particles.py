@@ -289,7 +289,7 @@ def test_the_page_shows_the_marks_of_the_still_picture(notebook):
         const { left, right, top, bottom } = node.getBoundingClientRect();
         return [Math.round((left + right) / 2), Math.round((top + bottom) / 2)];
     })"""
-    buttons = page.page.locator(".tinote-controls button")
+    buttons = page.page.locator(".tinote-controls button:visible")
     view_and_stage = page.page.locator(f".tinote-view, {STAGE}")
     for width in (1280, 480):
         page.page.set_viewport_size({"width": width, "height": 900})
