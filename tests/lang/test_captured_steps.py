@@ -710,6 +710,28 @@ def test_a_constant_that_gets_an_equal_value_is_no_change(library: Library) -> N
     program()
 
 
+def test_what_the_package_loads_when_a_step_asks_for_it_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    def step() -> None:
+        with ti.ad.Tape(loss):
+            measure()
+
+    monkeypatch.delattr(ti, "ad")
+    program = ti.capture(step)
+    for value in (1.0, 2.0):
+        x.fill(value)
+        program()
+        assert x.grad.to_numpy().tolist() == [2 * value] * 3
+
+
 def test_fields_that_are_gone_are_reported() -> None:
     library = Library()
     program = ti.capture(library.step("def step():\n    curl()\n", "gone"))

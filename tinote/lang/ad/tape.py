@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from types import CodeType, FrameType, MappingProxyType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
 
 from tinote.completion import Documented
@@ -30,15 +30,15 @@ from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, next_depth
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
-from tinote.lang.ad.journal.events import Custom, Record
+from tinote.lang.ad.journal.events import Custom, Event, Record, RecordedLaunch
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal, carry_tangents
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
-from tinote.lang.index_regions import IndexRegion
-from tinote.lang.kernels.arguments import arguments_of
+from tinote.lang.index_regions import IndexRegion, intersection
+from tinote.lang.kernels.arguments import observed_arguments
 from tinote.lang.session.owners import (
     clear_own_gradients,
     close_recording,
@@ -78,6 +78,15 @@ def clear_all_gradients() -> None:
     """
     take_all_gradients()
     clear_own_gradients()
+
+
+def _reads(event: Event, buffer: Buffer, region: IndexRegion) -> bool:
+    """Whether one of these elements is used, or changed by something."""
+    if not isinstance(event, RecordedLaunch):
+        return isinstance(event, Record) and buffer in event.touched
+    effects = event.arguments.effects(event.values)
+    used = (*effects.live_in, *(effects.written if buffer in event.arguments.accesses.accumulated else ()))
+    return any(one is buffer and intersection(part, region) is not None for one, part in used)
 
 
 def _is_of_gradient(dual: Buffer) -> bool:
@@ -200,8 +209,8 @@ class Tape(Documented, Journal):
     _place = _NOWHERE
     #: whether another thread or task has written the loss
     _loss_from_outside = False
-    #: what kernels with derivatives have written there, each with the kernel and the number of events by then
-    _from_outside: Mapping[Buffer, tuple[Span, int]] = MappingProxyType({})
+    #: what kernels with derivatives have written there, and the number of events when each did so first
+    _from_outside: dict[tuple[Buffer, IndexRegion, Span], int] | None = None
 
     def __init__(
         self,
@@ -490,15 +499,20 @@ class Tape(Documented, Journal):
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         super().launching_outside(instance, values)
-        touched = arguments_of(instance, values).accesses
-        if self._is_elsewhere() and any(buffer.adjoint is not None for buffer in touched.loaded):
-            written = [buffer for buffer in touched.written if buffer.adjoint is not None]
-            found = instance.specialisation.source.span, len(self.events)
-            self._from_outside = {**self._from_outside, **dict.fromkeys(written, found)}
+        arguments = observed_arguments(instance, values)
+        if self._is_elsewhere() and any(buffer.adjoint is not None for buffer in arguments.accesses.loaded):
+            if self._from_outside is None:
+                self._from_outside = {}
+            for buffer, region in arguments.written(values):
+                if buffer.adjoint is not None:
+                    key = buffer, region, instance.specialisation.source.span
+                    self._from_outside.setdefault(key, len(self.events))
 
     def _warn_of_values_from_outside(self) -> None:
-        for buffer, (kernel, count) in self._from_outside.items():
-            if any(isinstance(event, Record) and buffer in event.touched for event in self.events[count:]):
+        warned: set[Buffer] = set()
+        for (buffer, region, kernel), count in (self._from_outside or {}).copy().items():
+            if buffer not in warned and any(_reads(event, buffer, region) for event in self.events[count:]):
+                warned.add(buffer)
                 warning = DifferentiationError(
                     f"'{buffer.name}' was written in another thread or task, whose launches are not recorded: "
                     "no derivative goes through it",

@@ -600,7 +600,7 @@ class Reader(ast.NodeVisitor):
                 self._found.scan(types.MethodType(held.fget, owner))
             return MISSING
         value = attribute_of(owner, name)
-        if held is MISSING and isinstance(owner, types.ModuleType):
+        if isinstance(owner, types.ModuleType) and name not in owner.__dict__:  # nor loaded by having been read
             self._found.absent(owner.__dict__, name)
         if value is MISSING:
             return MISSING

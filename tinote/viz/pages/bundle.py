@@ -52,8 +52,10 @@ def engine_script(kinds: Iterable[str], *, gpu: bool = False) -> list[str]:
     return [*(compact(static_source(file)) for file in engine_files(kinds, gpu=gpu)), "serve();"]
 
 
-def page_script(kinds: Iterable[str]) -> list[str]:
-    """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model."""
+def page_script(kinds: Iterable[str], *, controls: bool = True) -> list[str]:
+    """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model;
+    `controls`: some of which have controls.
+    """
     parts = [compact(static_source(file)) for file in (*VIEW_SCRIPTS, "draw/strokes.js")]
     parts.append("const VIEWS = {};")
     for kind in sorted(kinds):
@@ -61,7 +63,9 @@ def page_script(kinds: Iterable[str]) -> list[str]:
         own = re.sub(r"^export default", f"VIEWS.{kind} =", static_source(*OWN[kind]), flags=re.MULTILINE)
         parts.append(f"{{\n{compact(own)}\n}}")
     parts += [
-        compact(static_source("draw/gif.js", "pages/model.js", "pages/controls.js", "pages/page.js")),
+        compact(static_source("draw/gif.js", "pages/model.js")),
+        *([compact(static_source("pages/controls.js"))] if controls else []),
+        compact(static_source("pages/page.js")),
         'NOTICES.waiting = "starting";',
     ]
     return apart([*parts, "startPage(globalThis.tinote);"])

@@ -387,7 +387,8 @@ class Pages:
         has_scene = "scene" in kinds
         gpu = any(found.described.get("gpu") for found in self._running)
         scripts = [three_script()] if has_scene else []
-        scripts.append(page_script(kinds))
+        has_controls = any(found.described["controls"] for found in self._running)
+        scripts.append(page_script(kinds, controls=has_controls))
         data = page_data(scripts, engine_script(kinds, gpu=gpu), [found.described for found in self._running])
         return document(
             title,
