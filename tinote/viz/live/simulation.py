@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tinote.errors import SerializationError
-from tinote.lang.capture.attempts import StepCapture
-from tinote.lang.capture.automatic import AutomaticCapture
+from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
 from tinote.viz.draw.arguments import checked

@@ -104,11 +104,13 @@ function countedRows(rows, names, look) {
   const values = rows.map((row) => row.slice(1));
   const x = Scale.fitted(look.x_scale, values.flat(), null);
   const bins = Math.min(Math.max(Math.ceil(Math.sqrt(rows.length)), 5), 40);
-  const counted = Array.from({ length: bins + 2 }, (_, at) => [x.at(Math.max(at - 1, 0) / bins), ...names.map(() => 0)]);
+  const empty = (at) => [x.at(Math.max(at - 1, 0) / bins), ...names.map(() => 0)];
+  const counted = Array.from({ length: bins + 2 }, (_, at) => empty(at));
   for (const row of values)
     for (const [series, value] of row.entries()) {
       const place = x.place(value);
-      if (Number.isFinite(place)) counted[1 + Math.min(Math.max(Math.trunc(place * bins), 0), bins - 1)][1 + series] += 1;
+      if (!Number.isFinite(place)) continue;
+      counted[1 + Math.min(Math.max(Math.trunc(place * bins), 0), bins - 1)][1 + series] += 1;
     }
   const shown = { label: look.label || "samples", x_label: look.x_label || "value" };
   if (!look.limits && look.scale === "linear")

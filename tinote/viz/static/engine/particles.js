@@ -238,7 +238,8 @@ FRAMES_OF.particles = class {
     const fitted = { ...axes, ranges: bounds };
     for (const [axis, name] of ["x", "y"].entries())
       if (axes[name])
-        fitted[name] = new Scale("linear", ...bounds[axis]).axis(axes[name].label, Math.max(3, Math.trunc(sides[axis] / 80)));
+        const ticks = Math.max(3, Math.trunc(sides[axis] / 80));
+        fitted[name] = new Scale("linear", ...bounds[axis]).axis(axes[name].label, ticks);
     this.traits.axes_shown = fitted;
     return { axes_shown: fitted };
   }

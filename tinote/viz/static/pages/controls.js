@@ -73,7 +73,8 @@ function controlPanel(model, controls) {
   controls.forEach((one, control) => {
     const send = (numbers, choice = 0) => say(model, { kind: "change", control, choice, numbers });
     const name = one.kind === "button" ? [] : [make("span", {}, one.label)];
-    const row = make(name.length ? "label" : "div", { class: "tinote-control" }, ...name, ...CONTROLS[one.kind](one, send));
+    const parts = [...name, ...CONTROLS[one.kind](one, send)];
+    const row = make(name.length ? "label" : "div", { class: "tinote-control" }, ...parts);
     if (one.folder === undefined) rows.push(row);
     else if (folders.has(one.folder)) folders.get(one.folder).append(row);
     else {

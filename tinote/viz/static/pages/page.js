@@ -34,7 +34,8 @@ function showViews(data) {
     VIEWS[view.kind].render({ model, el: stage });
     const style = `max-width:${view.traits.width}px`;
     if (view.gpu) stage.append(make("div", { class: "tinote-devices", style }, deviceButton(model)));
-    if (view.controls.length) el.append(make("div", { class: "tinote-panel", style }, ...controlPanel(model, view.controls)));
+    const controls = view.controls.length ? controlPanel(model, view.controls) : [];
+    if (controls.length) el.append(make("div", { class: "tinote-panel", style }, ...controls));
     return model;
   });
 }
@@ -62,8 +63,8 @@ function themeButton() {
   return button;
 }
 
-/** Begin: `data` is what the page holds (`pages/boot.js`), and whether a page around this one says its theme. An address
- * that ends in "#play" has the views play at once, unless the reader's system asks for less motion.
+/** Begin: `data` is what the page holds (`pages/boot.js`), and whether a page around this one says its theme. An
+ * address that ends in "#play" has the views play at once, unless the reader's system asks for less motion.
  */
 function startPage(data) {
   if (!data.takesTheme) document.body.append(themeButton());
