@@ -4,7 +4,8 @@ const NOTICES = {
   waiting: "waiting for the cell",
   reconnecting: "reconnecting",
   gone: "kernel gone: run the cell again",
-  works: (seconds, steps) => `${steps === 1 ? "a step takes" : `${steps.toLocaleString("en")} steps take`} ${seconds} s`,
+  works: (seconds, steps) =>
+    `${steps === 1 ? "a step takes" : `${steps.toLocaleString("en")} steps take`} ${seconds} s`,
   silent: (seconds) => `no answer for ${seconds} s`,
 };
 // What a frame is the answer to.
@@ -67,10 +68,10 @@ function watchKernel(model, el, changed) {
 }
 
 /**
- * Look four times a second whether the kernel of `model` owes a frame, since somebody has asked for one or since `expected()`,
- * and call `changed` with what it waits for, one of the `NOTICES` with its numbers, once that takes a second. What the
- * kernel does it tells when it is asked; one that does not answer runs a cell, if the front end says so. Returns what
- * undoes it.
+ * Look four times a second whether the kernel of `model` owes a frame, since somebody has asked for one or since
+ * `expected()`, and call `changed` with what it waits for, one of the `NOTICES` with its numbers, once that takes a
+ * second. What the kernel does it says when it is asked; one that does not answer runs a cell, if the front end says
+ * so. Returns what undoes it.
  */
 function watchAnswers(model, expected, changed) {
   let [sent, isAnswered, works, isShown] = [0, true, false, false];
