@@ -47,7 +47,7 @@ def build(target: str, source: Path, program: Path, *options: str) -> None:
     assert built.returncode == 0, built.stderr
 
 
-def tests_of(source: Path) -> list[str]:
+def names_of_tests(source: Path) -> list[str]:
     return re.findall(r"TEST\((\w+)\)[,\s]", source.read_text(encoding="utf-8").partition("int main(")[2])
 
 
@@ -68,7 +68,7 @@ def test_the_runtime_on_arm64(tmp_path: Path) -> None:
     """But for forks, which the emulator does not survive."""
     program = tmp_path / "runtime_test"
     build("aarch64-linux-musl", TESTS, program, "-static", "-D_GNU_SOURCE")
-    for name in tests_of(TESTS):
+    for name in names_of_tests(TESTS):
         if name not in FORKS:
             done = subprocess.run(
                 ["qemu-aarch64", program, name], capture_output=True, text=True, timeout=600, check=False
@@ -81,7 +81,7 @@ def test_the_runtime_on_windows(tmp_path: Path, wine: dict[str, str]) -> None:
     build("x86_64-windows-gnu", TESTS, program)
     done = subprocess.run([WINE, program], env=wine, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [name for name in tests_of(TESTS) if name not in FORKS]
+    assert done.stdout.split() == [name for name in names_of_tests(TESTS) if name not in FORKS]
 
 
 @pytest.mark.parametrize("target", ["x86_64-macos", "aarch64-macos", "aarch64-windows-gnu"])

