@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import linecache
 import math
+import operator
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable
+from operator import attrgetter as getter_of
 from typing import Any
 
 import numpy as np
@@ -708,6 +711,45 @@ def test_a_constant_that_gets_an_equal_value_is_no_change(library: Library) -> N
     program()
     library.define("FACTOR = 1.5 + 1.5", "equal_value.py")
     program()
+
+
+class Rated:
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def total(self) -> float:
+        return self.rate
+
+
+LOOKS = {
+    "the function": lambda items, look: sum(map(operator.attrgetter("rate"), items)),
+    "by another name": lambda items, look: sum(map(getter_of("rate"), items)),
+    "a built-in by another name": lambda items, look: look(items[1], "rate"),
+    "part of a call": lambda items, look: functools.partial(look, items[1])("rate"),
+    "mapped": lambda items, look: sum(map(look, items, ["rate", "rate"])),
+    "a method": lambda items, look: sum(map(operator.methodcaller("total"), items)),
+    "a name that is computed": lambda items, look: getattr(items[1], "ra" + "te"),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_attributes_that_are_looked_for_by_name_are_compared(name: str) -> None:
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    total = ti.field(ti.f64, shape=())
+    find, look, items = LOOKS[name], getattr, [Rated(1.0), Rated(2.0)]
+
+    @ti.kernel
+    def add(value: ti.f64):
+        total[None] += value
+
+    def step() -> None:
+        add(find(items, look))
+
+    program = ti.capture(step)
+    program()
+    items[1].rate = 5.0
+    with pytest.raises(CaptureError, match="has changed since"):
+        program()
 
 
 def test_what_the_package_loads_when_a_step_asks_for_it_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:

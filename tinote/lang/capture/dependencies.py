@@ -25,7 +25,7 @@ import random
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, KeysView
-from operator import attrgetter, is_, itemgetter
+from operator import attrgetter, is_, itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,9 @@ from tinote.lang.kernels.instances import Instance
 from tinote.source import NOWHERE, Span
 
 #: Functions that read attributes whose names are not in the source.
-_LOOKS_ANYWHERE = {"getattr", "hasattr", "vars", "attrgetter", "__dict__", "__getattribute__", "__setattr__"}
+_LOOKS_ANYWHERE = {"getattr", "hasattr", "vars", "__dict__", "__getattribute__", "__setattr__"}
+#: The same under any name, and those that call methods so.
+_LOOK_ANYWHERE = (getattr, hasattr, vars, attrgetter, methodcaller, object.__getattribute__, type.__getattribute__)
 #: Types whose methods only return values, or change contents that are compared.
 _PURE_OWNERS = (*CONTAINERS, str, bytes, tuple, int, float, complex, frozenset, range)
 #: Arrays up to this size are compared before each replay.
@@ -153,12 +155,15 @@ class Dependencies:
 
     def name(self, namespace: dict[Any, Any], key: Any, value: Any) -> None:
         """A global of this name is `value`; so is what a dictionary holds at a literal key."""
+        if namespace is not builtins.__dict__:  # by their own names, it is seen where they look
+            self._notice(value)
         if (id(namespace), key) not in self.assigned:
             self._names[id(namespace), key] = namespace, key, value
             self.numbers.update(_as_number(namespace, key, value))
 
     def cell(self, cell: Any, key: str, value: Any) -> None:
         """A variable of an outer function is `value`."""
+        self._notice(value)
         if (id(cell), key) not in self.assigned:
             self._attributes[id(cell), "cell_contents"] = cell, "cell_contents", value, key
             if _is_number(value):
@@ -186,6 +191,15 @@ class Dependencies:
         kinds = classes if isinstance(classes, tuple) else (classes,)
         if not all(isinstance(one, type) and not isinstance(one, abc.ABCMeta) for one in kinds):
             self._abstract = key, abc.get_cache_token()
+
+    def _notice(self, value: Any) -> bool:
+        """A value that code uses: some look for attributes by names that are not in the source. Gives whether it is the
+        first one that does.
+        """
+        if self.holdings.attributes_read is None or not any(value is one for one in _LOOK_ANYWHERE):
+            return False
+        self.holdings.attributes_read = None
+        return True
 
     def hold(self, value: Any, key: str, span: Span) -> None:
         """Record everything that is reachable from a value."""
@@ -242,6 +256,9 @@ class Dependencies:
         known: set[int] = set()
         while left:
             value, key, span, has = left.pop()
+            if self._notice(value):
+                self.settle()  # more of what has been seen counts
+                return
             if id(value) in known or is_constant(value):
                 continue
             known.add(id(value))
