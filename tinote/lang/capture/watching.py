@@ -71,10 +71,10 @@ class Watch:
             self._is_collecting = False
 
     def _notice(self, frame: Any, event: str, argument: Any) -> None:
+        if self._is_collecting or frame.f_code in _COLLECTION:
+            return  # a collection may begin before the call is noticed in which it is: a profiler takes it for a mistake
         if self._forward is not None:
             self._forward(frame, event, argument)
-        if self._is_collecting:
-            return
         if event == "call":
             if self._is_users(frame):
                 self._notice_function(frame)
@@ -130,6 +130,9 @@ class Watch:
             if not self._dependencies.knows(code, next(iter(given.values()), None)):
                 self._dependencies.scan_called(code, namespace, given)
         return bool(self._called)
+
+
+_COLLECTION = (Watch._collection_starts.__code__, Watch._collection_stops.__code__)
 
 
 def _lets_go(frame: Any) -> bool:
