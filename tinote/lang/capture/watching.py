@@ -72,7 +72,7 @@ class Watch:
 
     def _notice(self, frame: Any, event: str, argument: Any) -> None:
         if self._is_collecting or frame.f_code in _COLLECTION:
-            return  # a collection may begin before the call is noticed in which it is: a profiler takes it for a mistake
+            return  # one may begin before the call around it is noticed, which a profiler takes for a mistake
         if self._forward is not None:
             self._forward(frame, event, argument)
         if event == "call":
