@@ -55,6 +55,7 @@ from tinote.runtime.clearing import clear_memories
 from tinote.runtime.owner import present_owner
 from tinote.source import NOWHERE, Span, caller, span_at
 
+_ELSEWHERE = "open the tape there, or pass the context on: `contextvars.copy_context().run(…)`"
 _REPEATS = (
     "repeats has no effect any more: leave it out, and put what the tape records into a step of `ti.capture`, which is "
     "replayed under tapes; or differentiate a function with `ti.ad.grad`, which is replayed automatically"
@@ -499,8 +500,10 @@ class Tape(Documented, Journal):
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         super().launching_outside(instance, values)
+        if not self._is_elsewhere():
+            return
         arguments = observed_arguments(instance, values)
-        if self._is_elsewhere() and any(buffer.adjoint is not None for buffer in arguments.accesses.loaded):
+        if any(buffer.adjoint is not None for buffer in arguments.accesses.loaded):
             if self._from_outside is None:
                 self._from_outside = {}
             for buffer, region in arguments.written(values):
@@ -517,7 +520,7 @@ class Tape(Documented, Journal):
                     f"'{buffer.name}' was written in another thread or task, whose launches are not recorded: "
                     "no derivative goes through it",
                     self.opened,
-                    hint="open the tape there, or pass the context on: `contextvars.copy_context().run(…)`",
+                    hint=_ELSEWHERE,
                     notes=[Note("by this kernel", kernel)],
                 )
                 warnings.warn_explicit(str(warning), UserWarning, self.opened.file, self.opened.line)
@@ -543,7 +546,7 @@ class Tape(Documented, Journal):
             raise DifferentiationError(
                 f"the loss '{self.loss.name}' is written in another thread or task, whose launches are not recorded",
                 self.opened,
-                hint="open the tape there, or pass the context on: `contextvars.copy_context().run(…)`",
+                hint=_ELSEWHERE,
             )
         if self._may_lose:
             self.lost_values()

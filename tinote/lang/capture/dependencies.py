@@ -62,8 +62,8 @@ from tinote.source import NOWHERE, Span
 
 #: Functions that read attributes whose names are not in the source.
 _LOOKS_ANYWHERE = {"getattr", "hasattr", "vars", "__dict__", "__getattribute__", "__setattr__"}
-#: The same under any name, and those that call methods so.
-_LOOK_ANYWHERE = (getattr, hasattr, vars, attrgetter, methodcaller, object.__getattribute__, type.__getattribute__)
+#: Such functions, under any name, and those that call methods so.
+_REFLECTIVE = (getattr, hasattr, vars, attrgetter, methodcaller, object.__getattribute__, type.__getattribute__)
 #: Types whose methods only return values, or change contents that are compared.
 _PURE_OWNERS = (*CONTAINERS, str, bytes, tuple, int, float, complex, frozenset, range)
 #: Arrays up to this size are compared before each replay.
@@ -196,7 +196,7 @@ class Dependencies:
         """A value that code uses: some look for attributes by names that are not in the source. Gives whether it is the
         first one that does.
         """
-        if self.holdings.attributes_read is None or not any(value is one for one in _LOOK_ANYWHERE):
+        if self.holdings.attributes_read is None or not any(value is one for one in _REFLECTIVE):
             return False
         self.holdings.attributes_read = None
         return True

@@ -494,7 +494,7 @@ def note_making(buffer: Buffer) -> None:
         open_recorder.making(buffer)
 
 
-#: How many writes of Python to one field are told apart.
+#: The largest number of Python's writes to one field that are remembered one by one.
 _MOST_WRITES = 8
 
 

@@ -490,7 +490,7 @@ def _is_near(one: Any, other: Any) -> bool:
 
 @checked
 def button(view: LiveSimulation, target: Callable[[], object], *, label: str = "") -> Control:
-    """A button that calls a function between two steps of a simulation, after each of which the view is painted.
+    """A button that calls a function between two steps of a simulation; the view is painted afterwards.
 
     Parameters
     ----------
