@@ -247,7 +247,7 @@ class Page:
     def note_error(self, error: Any) -> None:
         """Called by the browser with an error that nothing in the page has caught."""
         if not any(part in str(error) for part in OWN_PROBLEMS):
-            self.problems.append(str(error))
+            self.problems.append(getattr(error, "stack", None) or str(error))  # whose fault it is
 
     def note_message(self, message: Any) -> None:
         """Called by the browser with what the page writes to the console."""
