@@ -297,7 +297,7 @@ def _argument(task: DifferentiatedFunction, position: int, value: Any, trace: Tr
             raise DifferentiationError(
                 f"argument {position} is the integer {value!r}, which has no derivative",
                 task.span,
-                hint=f"pass {float(value)!r}, or choose other arguments with argnums=",
+                hint=f"pass {int(value)}.0, or choose other arguments with argnums=",
             )
         return Input(number=trace.new(value if type(value) is Traced else float(value)))
     array = _numpy(value)
