@@ -5,6 +5,7 @@ the same layout.
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
+from tinote.compiler.codegen.llvm.expressions import Body
 from tinote.compiler.codegen.llvm.memory import from_memory, load_cell, store_cell, to_memory
 from tinote.compiler.codegen.llvm.stacks import Stacks
 from tinote.compiler.codegen.llvm.types import MEMORY_TYPES
@@ -133,17 +134,6 @@ def _square(e: FunctionEmitter, t: Lanes) -> int:
     return min(t.lanes, max(2, bits // (8 * t.dtype.size)))
 
 
-class _Function:
-    """A function under construction."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def value(self, text: str) -> str:
-        self.lines.append(f"  %v{len(self.lines)} = {text}")
-        return f"%v{len(self.lines) - 1}"
-
-
 _PARAMETERS = (
     "ptr noalias captures(none) %tile, ptr noalias captures(none) %rows, "
     "i64 %step, i64 %columns, i64 %lanes, i64 %count"
@@ -156,7 +146,7 @@ def _mover(name: str, size: int, n: int, vector_width: int, *, loads: bool) -> s
     """
     ty = f"i{8 * size}"
     vector, mask, suffix = f"<{n} x {ty}>", f"<{n} x i1>", f"v{n}{ty}.p0"
-    f = _Function()
+    f = Body()
     last = f.value("sub i64 %count, 1")
     pitch = f.value(f"mul i64 %lanes, {size}")
     none = f.value("icmp eq i64 %columns, 0")
@@ -196,10 +186,10 @@ def _mover(name: str, size: int, n: int, vector_width: int, *, loads: bool) -> s
     more = f.value("icmp ult i64 %after, %count")
     f.lines += [f"  br i1 {more}, label %group, label %done", "done:", "  ret void"]
     width = f' "prefer-vector-width"="{vector_width}"' if vector_width else ""
-    return f"define void @{name}({_PARAMETERS}) nounwind{width} {{\nentry:\n" + "\n".join(f.lines) + "\n}\n"
+    return f"define void @{name}({_PARAMETERS}) nounwind{width} {{\nentry:\n" + f"{f.text}}}\n"
 
 
-def _transposed(f: _Function, rows: list[str], ty: str) -> list[str]:
+def _transposed(f: Body, rows: list[str], ty: str) -> list[str]:
     """A square of vectors, transposed by exchanging pairs of ever larger blocks."""
     n = len(rows)
     block = 1
