@@ -29,7 +29,7 @@ from tinote.runtime.arena import ALIGNMENT, ArenaPlaces, DeviceFull
 from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.memory import readable_size
 from tinote.runtime.resident import Newest, ResidentMemory
-from tinote.runtime.slices import SURPRISE_SECONDS, Pace
+from tinote.runtime.slices import SURPRISE_SECONDS, Dispatch, Pace
 from tinote.runtime.task_runs import Timestamps, run_in_slices, run_measured
 
 SOFTWARE_VARIABLE = "TINOTE_SOFTWARE_GPU"
@@ -73,22 +73,6 @@ class AdapterInfo(NamedTuple):
     software: bool
     f64: bool
     binding_bytes: int
-
-
-class Dispatch(NamedTuple):
-    """A task: how many iterations, if that is known, whether they run side by side, whether stacks are kept, whether
-    each group has sums to add to those of the others, whether some iterations can be dispatched and then others,
-    how many operations one takes, if that is known, and how many words of scratch memory its arrays have.
-    """
-
-    name: str
-    parallel: bool
-    iterations: int | None
-    saves: bool
-    sums: bool = False
-    divisible: bool = False
-    work: int | None = None
-    scratch: int = 0
 
 
 #: Some bytes of a buffer: from where on, a multiple of 4, and how many, as well.

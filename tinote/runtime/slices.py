@@ -7,6 +7,8 @@ is dispatched as a whole, and nobody waits for it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 #: What a slice is to take.
 SLICE_SECONDS = 0.1
 #: What was taken to be short is measured again when somebody has waited for it for this long.
@@ -16,6 +18,23 @@ _SURELY_SHORT, _SURELY_SHORT_ALONE = 1 << 26, 1 << 20
 #: Iterations that a single invocation runs at most: there are drivers that end its loops after 65,535.
 _MOST_ALONE = 1 << 14
 _FIRST, _GROWTH = 256, 8
+
+
+class Dispatch(NamedTuple):
+    """How a task is dispatched. `iterations`: their number, where known. `parallel`: distributed over all invocations.
+    `saves`: it needs scratch memory. `sums`: each workgroup adds its totals to shared elements. `divisible`: some of
+    its iterations can be dispatched, and then others. `work`: operations per iteration, where known. `scratch`: words
+    of scratch memory for an invocation's arrays, besides its stacks.
+    """
+
+    name: str
+    parallel: bool
+    iterations: int | None
+    saves: bool
+    sums: bool = False
+    divisible: bool = False
+    work: int | None = None
+    scratch: int = 0
 
 
 class Pace:

@@ -45,7 +45,7 @@ from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
-from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, GpuProgram, NoDevice, open_device
+from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, GpuProgram, NoDevice, open_device
 from tinote.runtime.launch import print_formatter, write_prints
 from tinote.runtime.layout import WORDS, WORKGROUP
 from tinote.runtime.memory import Memory
@@ -131,7 +131,7 @@ def workgroups_of(fn: Function, config: Config) -> list[tuple[int, int]]:
     """The size and the number of the workgroups in which a launch on the device of these options runs each task."""
     device = device_of(config, fn.loc)
     entries = generate(fn, _features(device)).entries[: sum(isinstance(op, Task) for op in fn.region.body)]
-    return [(WORKGROUP if e.parallel else 1, device.groups(Dispatch(*e))) for e in entries]
+    return [(WORKGROUP if e.parallel else 1, device.groups(e)) for e in entries]
 
 
 def features_of(config: Config) -> Features:
@@ -206,14 +206,13 @@ class GpuCode(TextCode):
 
     def _made(self) -> GpuProgram:
         shader = self._shader
-        dispatches = [Dispatch(*e) for e in shader.entries]
         if shader.param_words > 4 * 4096:
             raise KernelTargetError(f"'{self._fn.name}' has more arguments and fields than a GPU takes", self._fn.loc)
         try:
             words = shader.block_words if shader.ring is None else shader.ring
             holds = shader.block_words > HEAD
             sizes = shader.param_words, shader.block_words, words
-            return GpuProgram(self._device, shader.text, dispatches, *sizes, holds, LEFT)
+            return GpuProgram(self._device, shader.text, shader.entries, *sizes, holds, LEFT)
         except DeviceFull as error:
             raise KernelMemoryError(str(error), self._fn.loc, _LESS_MEMORY) from None
         except Exception as error:

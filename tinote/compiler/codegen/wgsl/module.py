@@ -13,7 +13,7 @@ from tinote.compiler.codegen.wgsl.features import Features
 from tinote.compiler.codegen.wgsl.handlers import HANDLERS
 from tinote.compiler.codegen.wgsl.memory import NumberPlace, write_place
 from tinote.compiler.codegen.wgsl.reductions import BUILTINS, reduction
-from tinote.compiler.codegen.wgsl.shader import FAULTS, LEFT, LOOP_ENDED, TOO_MANY, Entry, Shader
+from tinote.compiler.codegen.wgsl.shader import FAULTS, LEFT, LOOP_ENDED, TOO_MANY, Shader
 from tinote.compiler.codegen.wgsl.shared import SharedState
 from tinote.compiler.codegen.wgsl.task_facts import work_of
 from tinote.compiler.codegen.wgsl.types import WIDE, type_name, words_of
@@ -23,6 +23,7 @@ from tinote.ir.query import trip_count
 from tinote.ir.types import element_type, u1
 from tinote.runtime.layout import WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
+from tinote.runtime.slices import Dispatch
 from tinote.source import NOWHERE
 
 
@@ -61,7 +62,7 @@ var<private> inf_bits: u32 = 0x7f800000u;
     )
 
 
-def entry_point(e: TaskEmitter) -> Entry:
+def entry_point(e: TaskEmitter) -> Dispatch:
     """Write the entry point of the task of `e`."""
     task, iterations = e.task, None
     parallel = task is not None and task.parallel and not e.alone
@@ -94,7 +95,7 @@ def entry_point(e: TaskEmitter) -> Entry:
         e.m.lines += [*reduction(e, ids, loc), ("", NOWHERE)]
     divisible = task is not None and task.parallel
     work = work_of(task.body) if task is not None and divisible else None
-    return Entry(e.name, parallel, iterations, e.saves, bool(e.sums), divisible, work, e.array_words)
+    return Dispatch(e.name, parallel, iterations, e.saves, bool(e.sums), divisible, work, e.array_words)
 
 
 def grid_loop(e: TaskEmitter, task: Task) -> int | None:

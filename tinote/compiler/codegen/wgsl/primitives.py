@@ -57,8 +57,25 @@ fn ipow_{t}(base: {t}, exponent: {t}) -> {t} {{
 }}
 """,
 }
-#: Helpers of floats; {t}: the type; {w}: what holds its bits.
+#: How the bits of a float are taken, and how a float is made of them.
+_BITS = {
+    "f32": {"bits_of": "bitcast<u32>", "made_of": "bitcast<f32>"},
+    "f64": {"bits_of": "f64_words", "made_of": "f64_from"},
+}
+_EXTREMUM = """\
+fn {name}_{t}(a: {t}, b: {t}) -> {t} {{
+  if (isnan_{t}(a)) {{ return b; }}
+  if (isnan_{t}(b)) {{ return a; }}
+  if (a == b) {{ return {made_of}({bits_of}(a) {both} {bits_of}(b)); }}
+  return select(b, a, a {order} b);
+}}
+"""
+#: Helpers of floats; {t}: the type; `_BITS`.
 _FLOATS = {
+    **{
+        name: _EXTREMUM.replace("{name}", name).replace("{both}", both).replace("{order}", order)
+        for name, both, order in (("least", "|", "<"), ("greatest", "&", ">"))
+    },
     "to_i32": """\
 fn to_i32_{t}(a: {t}) -> i32 {{
   if (isnan_{t}(a)) {{ return 0i; }}
@@ -126,34 +143,6 @@ fn zero_over_f64(a: f64) -> f64 {
 }
 """,
 }
-_EXTREMA = """\
-fn least_f32(a: f32, b: f32) -> f32 {
-  if (isnan_f32(a)) { return b; }
-  if (isnan_f32(b)) { return a; }
-  if (a == b) { return bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b)); }
-  return select(b, a, a < b);
-}
-fn greatest_f32(a: f32, b: f32) -> f32 {
-  if (isnan_f32(a)) { return b; }
-  if (isnan_f32(b)) { return a; }
-  if (a == b) { return bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)); }
-  return select(b, a, a > b);
-}
-"""
-_EXTREMA_F64 = """\
-fn least_f64(a: f64, b: f64) -> f64 {
-  if (isnan_f64(a)) { return b; }
-  if (isnan_f64(b)) { return a; }
-  if (a == b) { return f64_from(f64_words(a) | f64_words(b)); }
-  return select(b, a, a < b);
-}
-fn greatest_f64(a: f64, b: f64) -> f64 {
-  if (isnan_f64(a)) { return b; }
-  if (isnan_f64(b)) { return a; }
-  if (a == b) { return f64_from(f64_words(a) & f64_words(b)); }
-  return select(b, a, a > b);
-}
-"""
 _WRAP = {
     "i8": "fn wrap_i8(a: i32) -> i32 { return (a << 24u) >> 24u; }\n",
     "i16": "fn wrap_i16(a: i32) -> i32 { return (a << 16u) >> 16u; }\n",
@@ -194,12 +183,6 @@ class Provided:
         elif name in wide.TEXTS:
             self.provide("wide")
             text = wide.TEXTS[name]()
-        elif name == "extrema_f32":
-            self.provide("isnan_f32")
-            text = _EXTREMA
-        elif name == "extrema_f64":
-            self.provide("bits_f64")
-            text = _EXTREMA_F64
         elif name in _BY_BITS:
             self.provide("isnan_f32" if name.endswith("f32") else "bits_f64")
             text = _BY_BITS[name]
@@ -212,7 +195,7 @@ class Provided:
             found = _INTEGERS.get(kind) or _FLOATS.get(kind)
             if found is None:
                 raise Unsupported(f"'{kind}' of {ty}")
-            text = found.format(t=ty)
+            text = found.format(t=ty, **_BITS.get(ty, {}))
         self.texts[name] = text
         return name
 
@@ -307,8 +290,7 @@ def _not_equal(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) 
 def _extremum(floating: str, sign: str) -> Emitter:
     def emit(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
         if t.kind == "f":
-            h.provide(f"extrema_{TYPES[t]}")
-            return f"{floating}_{TYPES[t]}({a}, {b})"
+            return h.call(floating, t, a, b)
         if t is u1:
             return f"({a} {'&&' if sign == '<' else '||'} {b})"
         return f"select({b}, {a}, {a} {sign} {b})"

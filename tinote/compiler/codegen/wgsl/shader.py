@@ -17,6 +17,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.runtime.layout import PAYLOAD_WORDS
 from tinote.runtime.sites import Site
+from tinote.runtime.slices import Dispatch
 from tinote.source import Span
 
 #: Words of `block`.
@@ -37,30 +38,13 @@ RING_WORDS = 1 << 16
 PARAMS, BLOCK, SCRATCH, ARENA = range(4)
 
 
-class Entry(NamedTuple):
-    """A task. `iterations`: their number, where known. `parallel`: distributed over all invocations. `saves`: it
-    needs scratch memory. `sums`: each workgroup adds its totals to shared elements. `divisible`: some of its
-    iterations can be dispatched, and then others. `work`: operations per iteration, where known. `scratch`: words of
-    scratch memory for an invocation's arrays, besides its stacks.
-    """
-
-    name: str
-    parallel: bool
-    iterations: int | None
-    saves: bool
-    sums: bool = False
-    divisible: bool = False
-    work: int | None = None
-    scratch: int = 0
-
-
 class Shader(NamedTuple):
     """A module: its lines with their source locations, and the contents of `params` and `block`. `bases`: the byte at
     which a buffer begins. `ring`: the place of prints, if there are some.
     """
 
     lines: tuple[tuple[str, Span], ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[Dispatch, ...]
     parameters: tuple[tuple[int, Scalar], ...]
     extents: tuple[tuple[int, Buffer, int], ...]
     bases: tuple[tuple[int, Buffer], ...]
