@@ -18,52 +18,6 @@ from typing import NamedTuple
 
 from tinote.source import NOWHERE, Span, line_text, location_name, span_at
 
-__all__ = [
-    "AccessRuleError",
-    "CompilationError",
-    "CompilerBug",
-    "DifferentiationError",
-    "FieldError",
-    "KernelArgumentError",
-    "KernelAssertionError",
-    "KernelFiniteError",
-    "KernelIndexError",
-    "KernelMemoryError",
-    "KernelNameError",
-    "KernelOverflowError",
-    "KernelRecursionError",
-    "KernelRuntimeError",
-    "KernelSubscriptError",
-    "KernelSyntaxError",
-    "KernelTypeError",
-    "KernelZeroDivisionError",
-    "MachineError",
-    "MagicUsageError",
-    "NotAvailableError",
-    "Note",
-    "SerializationError",
-    "SweepError",
-    "TinoteError",
-    "at_users_frames",
-    "broken_gradient_path",
-    "closest",
-    "excerpt",
-    "excerpts",
-    "interruption_of",
-    "is_users",
-    "located_text",
-    "no_attribute",
-    "note_interruption",
-    "noting_interruptions",
-    "raise_together",
-    "refusing_deep_nests",
-    "suggestion",
-    "users_call",
-    "users_place",
-    "users_trace",
-    "wrong_call",
-]
-
 
 class Note(NamedTuple):
     """A further span that explains an error, with what happened there."""

@@ -414,7 +414,7 @@ def test_a_kernel_fills_fields() -> None:
     def wrong():
         x.fill(1, 2)
 
-    with pytest.raises(KernelTypeError, match=r"`\.fill` does not take 2 arguments"):
+    with pytest.raises(KernelTypeError, match=r"`\.fill` takes 1 argument, not 2"):
         wrong()
 
 

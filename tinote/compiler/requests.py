@@ -75,6 +75,9 @@ class Request:
         "temporaries",
         "zeroed",
     )
+    _with_arguments: Request | None
+    _unshared: Request | None
+    _latest: ref[Request] | None  # of those with temporaries
 
     def __new__(
         cls,
@@ -88,29 +91,12 @@ class Request:
         directions: int = 1,
         zeroed: frozenset[Buffer] = _NONE,
     ) -> Request:
-        key = derivative, arguments, records, shares, checks, directions
-        if temporaries or zeroed:
-            return _known_with_temporaries.setdefault((*key, temporaries, zeroed), super().__new__(cls))
-        return _known.setdefault(key, super().__new__(cls))
-
-    def __init__(
-        self,
-        derivative: Derivative = Derivative.NONE,
-        *,
-        arguments: bool = False,
-        records: bool = False,
-        shares: bool = False,
-        checks: Checks = Checks.NONE,
-        temporaries: frozenset[Buffer] = _NONE,
-        directions: int = 1,
-        zeroed: frozenset[Buffer] = _NONE,
-    ) -> None:
+        self = super().__new__(cls)
         self.temporaries = temporaries
         self.zeroed = zeroed
         self.directions = directions
-        self._with_arguments: Request | None = None
-        self._unshared: Request | None = None
-        self._latest: ref[Request] | None = None  # of those with temporaries
+        self._with_arguments = self._unshared = None
+        self._latest = None
         self.derivative = derivative
         self.arguments = arguments
         self.records = records
@@ -141,6 +127,10 @@ class Request:
         prefixes = [word for word, applies in kinds.items() if applies]
         begun = [f"into {', '.join(sorted([buffer.name for buffer in zeroed]))}"] if zeroed else []
         self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind]), *begun])
+        key = derivative, arguments, records, shares, checks, directions
+        if temporaries or zeroed:
+            return _known_with_temporaries.setdefault((*key, temporaries, zeroed), self)
+        return _known.setdefault(key, self)
 
     def with_temporaries(self, temporaries: frozenset[Buffer]) -> Request:
         """The same with temporary gradients and duals."""

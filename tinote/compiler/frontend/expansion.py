@@ -35,7 +35,10 @@ class BuiltinParameters(NamedTuple):
             e.error(f"`{name}` has no parameter `{unknown[0]}`", f"it takes {self.shown or 'nothing'}")
         if len(args) > len(self.names) and not self.variadic:
             count = len(self.names)
-            e.error(f"`{name}` takes {count} argument{'' if count == 1 else 's'}, not {len(args)}")
+            e.error(
+                f"`{name}` takes {count} argument{'' if count == 1 else 's'}, not {len(args)}",
+                f"it takes {self.shown or 'nothing'}",
+            )
         given = dict(zip(self.names, args, strict=False))
         doubled = [k for k in kwargs if k in given]
         if doubled:
@@ -61,15 +64,20 @@ def takes_place(expansion: Expansion) -> Expansion:
     return expansion
 
 
-def simple(name: str, parameters: str, function: Callable[..., Any]) -> Expansion:
-    """An expansion from a function of the emitter and named parameters; `b=` marks one that may be left out (None),
-    `*items` takes any number.
+def parameters(written: str) -> BuiltinParameters:
+    """Parameters from their names: `b=` marks one that may be left out (None), `b=0` one that is 0 then, `*items` takes
+    any number.
     """
-    names = parameters.split()
-    fixed = [n for n in names if not n.startswith("*")]
-    optional = {n.rstrip("="): None for n in fixed if n.endswith("=")}
-    variadic = names[-1].lstrip("*") if len(fixed) < len(names) else ""
-    taken = BuiltinParameters(tuple([n.rstrip("=") for n in fixed]), optional, variadic)
+    names = [name.partition("=") for name in written.split()]
+    fixed = [one for one in names if not one[0].startswith("*")]
+    defaults = {name: int(value) if value else None for name, optional, value in fixed if optional}
+    variadic = names[-1][0].lstrip("*") if len(fixed) < len(names) else ""
+    return BuiltinParameters(tuple([name for name, _, _ in fixed]), defaults, variadic)
+
+
+def simple(name: str, written: str, function: Callable[..., Any]) -> Expansion:
+    """An expansion from a function of the emitter and named `parameters`."""
+    taken = parameters(written)
 
     def expand(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return function(e, *taken.matched(e, name, args, kwargs).values(), *args[len(taken.names) :])
@@ -81,7 +89,7 @@ def simple(name: str, parameters: str, function: Callable[..., Any]) -> Expansio
 def define(table: dict[str, Expansion]) -> Callable[[str, str, Callable[..., Any]], None]:
     """A function that adds expansions to a table: `(name, parameters, function)`."""
 
-    def add(name: str, parameters: str, function: Callable[..., Any]) -> None:
-        table[name] = simple(name, parameters, function)
+    def add(name: str, written: str, function: Callable[..., Any]) -> None:
+        table[name] = simple(name, written, function)
 
     return add

@@ -8,6 +8,7 @@ from typing import Any
 from tinote.compiler.frontend.conversions import static_int
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.expansion import BuiltinParameters, parameters
 from tinote.compiler.frontend.expressions.arithmetic import (
     apply,
     conjunction,
@@ -17,10 +18,11 @@ from tinote.compiler.frontend.expressions.arithmetic import (
     tensor,
     total,
 )
-from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
+from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value
 from tinote.compiler.protocol import AXES, swizzle, type_of
 from tinote.errors import closest
 from tinote.ir import primitives as p
+from tinote.ir.nodes import literal_indices
 from tinote.ir.types import Scalar
 
 
@@ -59,24 +61,10 @@ def _swizzled(e: Emitter, owner: Any, positions: tuple[int, ...]) -> Any:
 
 def call_method(e: Emitter, method: BoundMethod, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call a method that `attribute` found."""
-    implementation, accepted = METHODS[method.name]
-    unknown = [k for k in kwargs if k not in accepted]
-    if len(args) > len(accepted) or unknown:
-        takes = ", ".join(accepted) or "nothing"
-        e.error(
-            f"`.{method.name}` does not take {f'`{unknown[0]}`' if unknown else f'{len(args)} arguments'}",
-            f"it takes {takes}",
-        )
-    given = dict(zip(accepted, args, strict=False))
-    doubled = [k for k in kwargs if k in given]
-    if doubled:
-        e.error(f"`.{method.name}` gets `{doubled[0]}` twice")
-    given |= kwargs
-    missing = [k for k in accepted if k not in given and accepted[k] is REQUIRED]
-    if missing:
-        e.error(f"`.{method.name}` needs `{missing[0]}`")
+    implementation, taken = METHODS[method.name]
+    given = taken.matched(e, f".{method.name}", args, kwargs)
     owner = method.owner if method.name == "fill" else e.force(method.owner)
-    return implementation(e, owner, *[given.get(k, default) for k, default in accepted.items()])
+    return implementation(e, owner, *given.values())
 
 
 def _vector(e: Emitter, front: Any, what: str) -> list[Any]:
@@ -223,31 +211,28 @@ def _row_of(e: Emitter, m: Any, index: Any) -> Any:
     return tensor(e, _matrix(e, m, "a row")[static_int(e, index, "the number of a row")], (e.shape(m)[1],))
 
 
-#: the default of a parameter that must be given
-REQUIRED = object()
-
-#: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults); `elements`
-#: adds methods that fields and arrays have, too
-METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "norm": (length, {"eps": 0}),
-    "norm_sqr": (length_squared, {}),
-    "norm_inv": (_inverse_length, {"eps": 0}),
-    "normalized": (normalised, {"eps": 0}),
-    "dot": (dot, {"other": REQUIRED}),
-    "cross": (cross, {"other": REQUIRED}),
-    "outer_product": (outer_product, {"other": REQUIRED}),
-    "transpose": (transpose, {}),
-    "trace": (trace, {}),
-    "determinant": (determinant, {}),
-    "inverse": (inverse, {}),
-    "sum": (lambda e, v: total(e, e.components(v)), {}),
-    "max": (lambda e, v: reduce(e, p.maximum, e.components(v)), {}),
-    "min": (lambda e, v: reduce(e, p.minimum, e.components(v)), {}),
-    "any": (lambda e, v: disjunction(e, e.components(v)), {}),
-    "all": (lambda e, v: conjunction(e, e.components(v)), {}),
-    "cast": (_cast, {"dtype": REQUIRED}),
-    "pow": (lambda e, v, exponent: power(e, v, exponent), {"exponent": REQUIRED}),
-    "get_shape": (lambda e, v: e.shape(v), {}),
-    "row": (_row_of, {"index": REQUIRED}),
+#: The implementation of each, a function of the emitter, the owner and the parameters. `elements` adds methods that
+#: fields and arrays have, too.
+METHODS: dict[str, tuple[Callable[..., Any], BuiltinParameters]] = {
+    "norm": (length, parameters("eps=0")),
+    "norm_sqr": (length_squared, parameters("")),
+    "norm_inv": (_inverse_length, parameters("eps=0")),
+    "normalized": (normalised, parameters("eps=0")),
+    "dot": (dot, parameters("other")),
+    "cross": (cross, parameters("other")),
+    "outer_product": (outer_product, parameters("other")),
+    "transpose": (transpose, parameters("")),
+    "trace": (trace, parameters("")),
+    "determinant": (determinant, parameters("")),
+    "inverse": (inverse, parameters("")),
+    "sum": (lambda e, v: total(e, e.components(v)), parameters("")),
+    "max": (lambda e, v: reduce(e, p.maximum, e.components(v)), parameters("")),
+    "min": (lambda e, v: reduce(e, p.minimum, e.components(v)), parameters("")),
+    "any": (lambda e, v: disjunction(e, e.components(v)), parameters("")),
+    "all": (lambda e, v: conjunction(e, e.components(v)), parameters("")),
+    "cast": (_cast, parameters("dtype")),
+    "pow": (lambda e, v, exponent: power(e, v, exponent), parameters("exponent")),
+    "get_shape": (lambda e, v: e.shape(v), parameters("")),
+    "row": (_row_of, parameters("index")),
 }
 _SCALAR_METHODS = ("cast",)
