@@ -80,6 +80,7 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.TYPED, "a component must be f32", "%v: f32[2] = pack %n, %a"),
     (Form.TYPED, "a counter of random_bits must be u64", "%b: u32 = random_bits %n, 0i64, 0i32"),
     (Form.SCALAR, "add on tensors after scalarisation", f"{VECTOR}\n%b: f32[2] = add %v, %v"),
+    (Form.SCALAR, "a tensor is printed after scalarisation", f"{VECTOR}\nprint %v"),
     (Form.FIRST, "a tensor needs positive dimensions", "%v: f32[0] = pack"),
     # memory
     (Form.FIRST, "takes 1 indices, not 0", "%b: f32 = load @x[]"),
@@ -232,7 +233,9 @@ def broken() -> dict[str, Function]:
         "must be an integer": function(Prim(p.neg, (fractional,), (Var(i32),))),
         "unknown primitive add": function(Prim(rogue, (A, A), (b,))),
         "a primitive cannot give a cell or stack": function(Prim(p.neg, (A,), (ref,))),
-        "a region cannot take a cell or stack": function(For(Lit(0, i32), N, (A,), Region((i, ref), (), (A,)), (b,))),
+        "a region's parameter cannot be a cell or stack": function(
+            For(Lit(0, i32), N, (A,), Region((i, ref), (), (A,)), (b,))
+        ),
         "parameter %v: f32[2] of a function must be a scalar": function(params=(Var(Tensor(f32, (2,)), "v"),)),
         "a yielded value cannot be a cell or stack": function(Local((), (ref,)), yields=(ref,)),
         "a loop needs two bounds": function(_with_args(For(Lit(0, i32), N, (), Region((i,), ())), (N,))),

@@ -231,17 +231,5 @@ def test_stacks_of_arrays(shape: str) -> None:
     )
 
 
-def test_printed_arrays() -> None:
-    lower(
-        """\
-  %v: f32 = cast %n
-  %a: f32[2, 2] = pack %v, 2.0f32, 3.0f32, 4.0f32
-  %b: f32[2, 2] = insert %a, %k, 0i32, 0.5f32
-  print "a ", %b, ", ", %n, "\\n"
-""",
-        (5, 1),
-    )
-
-
 def test_scalars_stay() -> None:
     stays(lower_arrays, "buffer @x: f32 field (8)\nfunc f():\n  task serial:\n    store @x[0i32], 1.0f32\n", Form.TASKS)

@@ -11,15 +11,12 @@ or whose old value is used, reads the element and changes it at once. The rules 
 
 from __future__ import annotations
 
-from itertools import product
-
 from tinote.autodiff.control_dependence import controlling_reads
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.checked_accesses import Kind
-from tinote.ir.nodes import Atom, Atomic, Function, Lit, Load, Op, Store
+from tinote.ir.nodes import Atom, Atomic, Function, Load, Op, Store, component_indices
 from tinote.ir.query import uses
-from tinote.ir.types import i32
 
 
 class RuleAccesses:
@@ -52,4 +49,4 @@ def numbers_at(buffer: Buffer, index: tuple[Atom, ...]) -> list[tuple[Atom, ...]
     """The indices of the numbers that an access touches: one, or each component of a whole vector or matrix."""
     if len(index) > buffer.rank or not buffer.element:
         return [index]
-    return [(*index, *[Lit(k, i32) for k in position]) for position in product(*map(range, buffer.element))]
+    return [(*index, *component) for component in component_indices(buffer.element)]

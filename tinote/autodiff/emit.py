@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
+from tinote.ir.nodes import Atom, Lit, Op, Prim, Var, component_indices
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import operands_first
 from tinote.ir.types import Scalar, Tangents, Tensor, Type, element_type, i32, is_float, tangent_type, with_element
@@ -148,8 +147,7 @@ class Emit:
     def components(self, tensor: Atom) -> list[Atom]:
         """The components of a tensor, in row-major order."""
         assert isinstance(tensor.type, Tensor)
-        positions = itertools.product(*[range(extent) for extent in tensor.type.shape])
-        return [self.builder.extract(tensor, *[Lit(k, i32) for k in position]) for position in positions]
+        return [self.builder.extract(tensor, *index) for index in component_indices(tensor.type.shape)]
 
 
 def joined_tangents(builder: Builder, numbers: Sequence[Atom]) -> Atom:

@@ -21,6 +21,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.query import free_variables, walk
+from tinote.ir.rewrite import Rewriting, keeping
 
 
 def fuse_sweeps(region: ir.Region) -> ir.Region:
@@ -75,20 +76,12 @@ def _effects_of(op: ir.Op) -> _Effects:
     return _Effects(frozenset(reads), frozenset(adds), frozenset(writes), frozenset(stacks), others)
 
 
-class _Fuser:
+class _Fuser(Rewriting):
     """`env`: what stands for a variable. `known`: the results of what has been computed, by what it is."""
 
     def __init__(self) -> None:
-        self.env: dict[ir.Var, ir.Atom] = {}
+        super().__init__()
         self.known: dict[Hashable, tuple[ir.Var, ...]] = {}
-
-    def get(self, atom: ir.Atom) -> ir.Atom:
-        while type(atom) is ir.Var and atom in self.env:
-            atom = self.env[atom]
-        return atom
-
-    def renamed(self, atoms: Iterable[ir.Atom]) -> tuple[ir.Atom, ...]:
-        return tuple([self.get(a) for a in atoms])
 
     def region(self, region: ir.Region) -> ir.Region:
         added: list[Hashable] = []
@@ -202,8 +195,7 @@ class _Fuser:
             if first is not out:
                 self.env[out] = first
         kept = [k for k, out in enumerate(op.outs) if out not in self.env]
-        regions = [ir.Region((), r.body, tuple([r.yields[k] for k in kept])) for r in (then, orelse)]
-        return op.rebuilt(op.args, tuple(regions), tuple([op.outs[k] for k in kept]))
+        return keeping(op.rebuilt(op.args, (then, orelse)), kept)
 
     def loop(self, op: ir.For) -> ir.Op:
         """A loop without the carried values that are another one's all along."""
@@ -225,7 +217,4 @@ class _Fuser:
                 del equal[k]
         self.env.update({op.outs[k]: op.outs[first] for k, first in equal.items()})
         kept = [k for k in range(len(op.outs)) if k not in equal]
-        params = (op.index, *[op.carried[k] for k in kept])
-        region = ir.Region(params, body.body, tuple([body.yields[k] for k in kept]))
-        args = (op.lo, op.hi, *[op.initial[k] for k in kept])
-        return op.rebuilt(args, (region,), tuple([op.outs[k] for k in kept]))
+        return keeping(op.rebuilt(op.args, (body,)), kept)

@@ -22,7 +22,6 @@ and 12.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import NamedTuple
 
 from tinote.autodiff.activity import active_variables, discardable_variables
@@ -36,7 +35,7 @@ from tinote.ir.primitives import Defaults, NoDerivative
 from tinote.ir.prune import prune_unread
 from tinote.ir.query import definitions, walk
 from tinote.ir.rewrite import clone_region
-from tinote.ir.types import Scalar, Stack, Tensor, Type, element_type, i32, i64, is_float, tangent_type, with_element
+from tinote.ir.types import Scalar, Stack, Tensor, Type, element_type, i64, is_float, tangent_type, with_element
 
 
 class Adjoint(NamedTuple):
@@ -347,13 +346,13 @@ class Reverser:
             self.block(op.body, inner)
             for v, buffer in shared.items():
                 if v in inner:
-                    for component in _components(buffer):
+                    for component in ir.component_indices(buffer.element):
                         share = self.builder.extract(inner[v], *component) if component else inner[v]
                         self.builder.atomic(p.add, buffer, component, share)
         self.builder.emit(ir.For(op.lo, op.hi, (), opened.close(), (), op.loc, parallel=True, origin=op))
         for v, buffer in shared.items():
             if v in inner:
-                sums = [self.builder.load(buffer, component) for component in _components(buffer)]
+                sums = [self.builder.load(buffer, component) for component in ir.component_indices(buffer.element)]
                 total = self.builder.pack(sums, t) if isinstance(t := self.type_of_adjoint(v.type), Tensor) else sums[0]
                 self.accumulate(adjoints, v, total)
 
@@ -440,7 +439,3 @@ class Reverser:
 
 def _is_zero(g: ir.Atom) -> bool:
     return isinstance(g, ir.Lit) and g.value == 0
-
-
-def _components(buffer: ir.Buffer) -> list[tuple[ir.Atom, ...]]:
-    return [tuple([ir.Lit(k, i32) for k in index]) for index in product(*[range(n) for n in buffer.element])]

@@ -105,8 +105,7 @@ def place(rewriter: Rewriter, value: SavedPlace) -> tuple[ir.Atom, ...]:
     for axis in value.axes:
         position = axis.loop_index
         if not isinstance(axis.first, ir.Lit) or axis.first.value:
-            position = ir.Var(axis.loop_index.type, "iteration")
-            given = axis.loop_index, rewriter.get(axis.first)
-            rewriter.emit(ir.Prim(p.sub, given, (position,), op.loc, op.origin))
+            first = rewriter.get(axis.first)
+            position = rewriter.apply(p.sub, position.type, op, position, first, name="iteration")
         index.append(position)
     return tuple(index) or (ir.Lit(0, i32),)

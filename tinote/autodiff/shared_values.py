@@ -45,7 +45,7 @@ from tinote.ir.access import Accesses
 from tinote.ir.cost import MIN_EXPENSIVE_COST, UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.primitives import Defaults
-from tinote.ir.query import definitions, free_variables, span_of, walk
+from tinote.ir.query import definitions, free_variables, span_of, trip_count, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, is_float
 from tinote.remarks import Remark, Report, unread
@@ -216,9 +216,8 @@ def _cost(op: ir.Op) -> float:
     inside = sum(_cost(inner) for r in op.regions for inner in r.body)
     if not isinstance(op, ir.For | ir.While):
         return own_cost(op) + inside
-    known = isinstance(op, ir.For) and isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit)
-    count = max(int(op.hi.value) - int(op.lo.value), 0) if known else UNKNOWN_TRIP_COUNT  # type: ignore[union-attr]
-    return inside * count
+    count = trip_count(op.lo, op.hi) if isinstance(op, ir.For) else None
+    return inside * (UNKNOWN_TRIP_COUNT if count is None else count)
 
 
 def record_shared(fn: ir.Function, shared: SharedValues) -> ir.Function:
@@ -263,6 +262,4 @@ class _Replayer(_AtShared):
         # A float may be differentiated by the arguments where it is not by memory.
         if not is_float(v.type):
             return read
-        out = ir.Var(v.type, v.name)
-        self.emit(ir.Prim(p.surrogate, (read, v), (out,), loc, origin))
-        return out
+        return self.apply(p.surrogate, v.type, value.op, read, v, name=v.name)

@@ -54,7 +54,7 @@ from tinote.ir.build import Builder
 from tinote.ir.cost import MIN_EXPENSIVE_COST
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune, prune_unread
-from tinote.ir.query import definitions, free_variables, walk
+from tinote.ir.query import definitions, free_variables, trip_count, walk
 from tinote.ir.types import Scalar, Stack, Tensor, i32, i64, is_float
 
 DEFAULTS = Defaults()
@@ -489,11 +489,9 @@ def _depth(op: ir.Op) -> int:
 
 def _iterations(op: ir.Op) -> float:
     """How often the innermost of nested serial loops run at most, in all; infinite if that is not known."""
-    own = 1.0
-    if isinstance(op, ir.For | ir.While):
-        own = math.inf
-    if isinstance(op, ir.For) and not op.parallel and isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit):
-        own = max(int(op.hi.value) - int(op.lo.value), 1)
+    own = math.inf if isinstance(op, ir.For | ir.While) else 1.0
+    if isinstance(op, ir.For) and not op.parallel and (count := trip_count(op.lo, op.hi)) is not None:
+        own = max(count, 1)
     return own * max([_iterations(inner) for r in op.regions for inner in r.body if inner.regions], default=1.0)
 
 
@@ -575,8 +573,8 @@ def _content_of(v: ir.Var) -> Scalar | Tensor:
 
 
 def _trip_count(builder: Builder, lo: ir.Atom, hi: ir.Atom) -> ir.Atom:
-    if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit):
-        return ir.Lit(max(int(hi.value) - int(lo.value), 0), i64)
+    if (known := trip_count(lo, hi)) is not None:
+        return ir.Lit(known, i64)
     count = builder.prim(p.sub, builder.cast(hi, i64), builder.cast(lo, i64))
     return builder.prim(p.maximum, count, ir.Lit(0, i64))
 
@@ -593,8 +591,8 @@ def _copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
             extent = builder.extent(target, axis)
             builder.emit(ir.For(ir.Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
             return
-        for component in product(*[range(n) for n in target.element]):
-            element_index = (*index, *[ir.Lit(k, i32) for k in component])
+        for component in ir.component_indices(target.element):
+            element_index = (*index, *component)
             builder.store(target, element_index, builder.load(source, element_index))
 
     level(())

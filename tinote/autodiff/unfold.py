@@ -21,7 +21,7 @@ from tinote.autodiff.sequential_reverse import SerialiseLoops, loops_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Store, Var
+from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Store, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
@@ -116,8 +116,8 @@ class _Unfold(SerialiseLoops):
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if not isinstance(op, Atomic) or self.current not in self.chosen:
             return KEEP
-        old, new = Var(op.value.type, "old"), Var(op.value.type, "new")
+        old = Var(op.value.type, "old")
         self.emit(Load(op.buffer, op.index, (old,), op.loc, op.origin))
-        self.emit(Prim(op.prim, (old, op.value), (new,), op.loc, op.origin))
+        new = self.apply(op.prim, old.type, op, old, op.value, name="new")
         self.emit(Store(op.buffer, op.index, new, op.loc, op.origin))
         return (old,) if op.outs else ()

@@ -36,7 +36,7 @@ from tinote.autodiff.activity import active_variables
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
-from tinote.ir.query import free_variables, uses, walk
+from tinote.ir.query import free_variables, is_shorter, uses, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import Scalar, Type, is_integer, u1
 
@@ -152,7 +152,7 @@ class _Winners(Rewriter):
         self.depth -= 1
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
-        if not isinstance(op, ir.For) or not any(v in self.active for v in op.outs) or _is_short(op):
+        if not isinstance(op, ir.For) or not any(v in self.active for v in op.outs) or is_shorter(op, _MIN_ITERATIONS):
             return KEEP
         found = list(self.choices(op))
         if not found:
@@ -269,9 +269,12 @@ def _constant(atom: ir.Atom, op: ir.Op) -> ir.Prim:
 
 def _may_run_at_once(loop: ir.For, found: list[_Choice]) -> bool:
     """Whether a loop does nothing but find extrema of elements, perhaps of many."""
-    if loop.reverse or not isinstance(loop.lo, ir.Lit) or len(found) != len(loop.carried):
-        return False
-    if isinstance(loop.hi, ir.Lit) and loop.hi.value - loop.lo.value < _MIN_PARALLEL_ITERATIONS:
+    if (
+        loop.reverse
+        or not isinstance(loop.lo, ir.Lit)
+        or len(found) != len(loop.carried)
+        or is_shorter(loop, _MIN_PARALLEL_ITERATIONS)
+    ):
         return False
     return all(isinstance(op, ir.Prim | ir.Load | ir.Extent | ir.Check) for op in loop.body.body) and all(
         one.condition is None
@@ -328,12 +331,6 @@ def _is_repeatable(op: ir.Op) -> bool:
     if isinstance(op, ir.Prim):
         return op.prim is not p.random_bits
     return isinstance(op, ir.Load | ir.Extent | ir.For | ir.While | ir.If)
-
-
-def _is_short(loop: ir.For) -> bool:
-    if isinstance(loop.lo, ir.Lit) and isinstance(loop.hi, ir.Lit):
-        return loop.hi.value - loop.lo.value < _MIN_ITERATIONS
-    return False
 
 
 def _index_after(one: _Choice, index: ir.Var, before: ir.Var) -> list[ir.Op]:

@@ -15,7 +15,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access, Accesses, Loop
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Lit, Load, MemoryOp, Op, Region, Store, While
-from tinote.ir.query import walk
+from tinote.ir.query import is_shorter, surely_iterates, walk
 
 
 def refuse_write_conflicts(fn: Function) -> None:
@@ -35,7 +35,7 @@ def _floats_in(op: For) -> list[MemoryOp]:
 
 
 def _reads_what_it_writes(op: For) -> bool:
-    if _runs_once(op):
+    if is_shorter(op, 2):
         return False
     inside = _floats_in(op)
     loaded = {root_of(inner.buffer) for inner in inside if isinstance(inner, Load)}
@@ -63,17 +63,13 @@ def _refuse_write_conflicts_in(op: For, accesses: Accesses) -> None:
                 )
 
 
-def _runs_once(loop: For) -> bool:
-    return isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit) and loop.hi.value - loop.lo.value <= 1
-
-
 def _always(region: Region) -> Iterator[Op]:
     """The operations that run whenever the region does."""
     for op in region.body:
         yield op
         if isinstance(op, While):
             yield from _always(op.condition)
-        elif isinstance(op, For) and isinstance(op.lo, Lit) and isinstance(op.hi, Lit) and op.lo.value < op.hi.value:
+        elif isinstance(op, For) and surely_iterates(op):
             yield from _always(op.body)
 
 

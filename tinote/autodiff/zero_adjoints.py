@@ -22,8 +22,7 @@ from typing import NamedTuple
 from tinote.autodiff.adjoints import adjoint_values
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Atomic, BufferKind, Extent, For, Function, If, Lit, Load, Op, Prim, Region, Var
-from tinote.ir.primitives import Primitive
-from tinote.ir.query import definitions, uses, walk
+from tinote.ir.query import definitions, is_shorter, uses, walk
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tangents, i32, u1
 
@@ -61,7 +60,7 @@ class _Skipper(Rewriter):
 
     def nest(self, op: Op) -> None:
         # Loops at the top become tasks. Of a nest the outermost loop that can be asked about is.
-        if self.depth and isinstance(op, For) and _is_long(op):
+        if self.depth and isinstance(op, For) and not is_shorter(op, _MIN_ITERATIONS):
             sources = _Loop(self, op).sources()
             if sources and len(sources) <= _MAX_ASKED:
                 self.guard(op, sources)
@@ -77,8 +76,8 @@ class _Skipper(Rewriter):
             assert isinstance(g.type, Scalar)
             zero = Lit(0.0, g.type.scalar if isinstance(g.type, Tangents) else g.type)
             for number in self.numbers(g, loop):
-                counts = self.condition(p.ne, (number, zero), loop)
-                some = counts if some is None else self.condition(p.or_, (some, counts), loop)
+                counts = self.apply(p.ne, u1, loop, number, zero)
+                some = counts if some is None else self.apply(p.or_, u1, loop, some, counts)
         assert some is not None
         inside = tuple([Var(v.type, v.name) for v in loop.outs])
         then = Region((), (loop.rebuilt(loop.args, loop.regions, inside),), inside)
@@ -88,15 +87,8 @@ class _Skipper(Rewriter):
         """An adjoint's numbers, one for each direction."""
         if not isinstance(g.type, Tangents):
             return [g]
-        found = [Var(g.type.scalar) for _ in range(g.type.count)]
-        for k, out in enumerate(found):
-            self.emit(Prim(p.tangent_at, (g, Lit(k, i32)), (out,), near.loc, near.origin))
-        return found
-
-    def condition(self, prim: Primitive, args: tuple[Atom, ...], near: Op) -> Var:
-        out = Var(u1)
-        self.emit(Prim(prim, args, (out,), near.loc, near.origin))
-        return out
+        t = g.type.scalar
+        return [self.apply(p.tangent_at, t, near, g, Lit(k, i32)) for k in range(g.type.count)]
 
     def is_often_zero(self, v: Var, depth: int = 4) -> bool:
         """Whether a choice has made a value zero, or a factor of it."""
@@ -116,12 +108,6 @@ class _Skipper(Rewriter):
 
 def _is_zero(atom: Atom) -> bool:
     return isinstance(atom, Lit) and atom.value == 0
-
-
-def _is_long(op: For) -> bool:
-    if isinstance(op.lo, Lit) and isinstance(op.hi, Lit):
-        return op.hi.value - op.lo.value >= _MIN_ITERATIONS
-    return True
 
 
 class _Loop:

@@ -35,6 +35,7 @@ from tinote.ir.launch_values import (
     SymbolicRegion,
     SymbolicRegions,
 )
+from tinote.ir.query import trip_count
 from tinote.ir.types import Scalar, is_whole
 
 #: The most definite stores of a function that are listed. Chosen, not measured.
@@ -99,12 +100,8 @@ def _work(region: ir.Region, once: set[ir.Op]) -> float:
     total = 0.0
     for op in region.body:
         if isinstance(op, ir.For):
-            bounds = op.lo, op.hi
-            if op in once:
-                times = 1.0
-            elif all(isinstance(bound, ir.Lit) for bound in bounds):
-                times = max(float(op.hi.value) - float(op.lo.value), 0.0)  # type: ignore[union-attr]
-            else:
+            times = 1 if op in once else trip_count(op.lo, op.hi)
+            if times is None:
                 return math.inf
             total += times * _work(op.body, once)
         elif isinstance(op, ir.If):

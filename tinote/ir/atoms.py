@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from tinote.ir.types import Scalar, Type, u1
+from tinote.ir.types import Scalar, Type, i32, indices_of, u1
 
 
 class Var:
@@ -48,3 +48,12 @@ class Lit:
 
 Atom = Var | Lit
 true, false = Lit(1, u1), Lit(0, u1)
+
+
+def literal_indices(index: tuple[int, ...]) -> tuple[Lit, ...]:
+    return tuple([Lit(k, i32) for k in index])
+
+
+def component_indices(shape: tuple[int, ...]) -> list[tuple[Lit, ...]]:
+    """Those of every component of a tensor of this shape, in row-major order."""
+    return list(map(literal_indices, indices_of(shape)))

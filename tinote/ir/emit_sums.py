@@ -9,7 +9,7 @@ from tinote.ir.affine import Affine
 from tinote.ir.nodes import Atom, Extent, Lit, Op, Prim, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Ranges
-from tinote.ir.types import i32, i64
+from tinote.ir.types import Scalar, i32, i64
 
 #: With at most this number of terms, of variables and factors up to these, sums in i64 cannot wrap: 2**58.
 _MAX_VALUE = 1 << 32
@@ -32,25 +32,34 @@ def fits(form: Affine, ranges: Ranges, bound: Callable[[Var], bool]) -> bool:
     return len(form.terms) < _MAX_TERMS and abs(form.const) < 1 << 48
 
 
-def emit_sum(form: Affine, ranges: Ranges, emit: Callable[[Op], object], near: Op) -> Atom:
-    """Emit the computation of a sum in i64, on behalf of `near`. Extents are asked for anew."""
+def emit_sum(
+    form: Affine,
+    ranges: Ranges,
+    emit: Callable[[Op], object],
+    near: Op,
+    t: Scalar = i64,
+    get: Callable[[Atom], Atom] = lambda v: v,
+) -> Atom:
+    """Emit the computation of a sum in the type `t`, on behalf of `near`. Extents are asked for anew; `get`: what
+    stands for the other variables.
+    """
 
     def apply(prim: Primitive, *args: Atom) -> Var:
-        out = Var(i64)
+        out = Var(t)
         emit(Prim(prim, args, (out,), near.loc, near.origin))
         return out
 
     total: Atom | None = None
     for v, c in form.terms.items():
-        term, op = v, ranges.definitions.get(v)
+        term, op = get(v), ranges.definitions.get(v)
         if isinstance(op, Extent):
             term = Var(i32, v.name)
             emit(Extent(op.buffer, op.axis, (term,), near.loc))
-        if term.type is not i64:
+        if term.type is not t:
             term = apply(p.cast, term)
         if c != 1:
-            term = apply(p.mul, term, Lit(c, i64))
+            term = apply(p.mul, term, Lit(t.wrap(c), t))
         total = term if total is None else apply(p.add, total, term)
     if total is None:
-        return Lit(form.const, i64)
-    return apply(p.add, total, Lit(form.const, i64)) if form.const else total
+        return Lit(form.const, t)
+    return apply(p.add, total, Lit(t.wrap(form.const), t)) if form.const else total

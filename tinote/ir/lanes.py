@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tinote.ir.nodes import Atom, Buffer, For, Load, Op, Store, Task, Var
+from tinote.ir.nodes import Atom, For, Load, Op, Store, Task, Var
 from tinote.ir.types import Lanes
 from tinote.source import NOWHERE, Span
 
@@ -62,17 +62,6 @@ class MaskedLoad(_Masked, Load):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        buffer: Buffer,
-        offset: Atom,
-        mask: Atom,
-        outs: tuple[Var, ...],
-        loc: Span = NOWHERE,
-        origin: Op | None = None,
-    ) -> None:
-        super().__init__(buffer, (offset, mask), outs, loc, origin)
-
 
 class MaskedStore(_Masked, Store):
     """Write an element for each lane whose mask is set, one lane after the other. args = (offset, mask, value); offsets
@@ -80,11 +69,6 @@ class MaskedStore(_Masked, Store):
     """
 
     __slots__ = ()
-
-    def __init__(
-        self, buffer: Buffer, offset: Atom, mask: Atom, value: Atom, loc: Span = NOWHERE, origin: Op | None = None
-    ) -> None:
-        super().__init__(buffer, (offset, mask), value, loc, origin)
 
 
 class _Rows:

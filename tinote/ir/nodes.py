@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tinote.ir.atoms import Atom, Lit, Var, false, true
+from tinote.ir.atoms import Atom, Lit, Var, component_indices, false, literal_indices, true
 from tinote.ir.buffers import Buffer, BufferKind, Private, row_major
 from tinote.ir.messages import FaultKind
 from tinote.source import NOWHERE, Span
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Atom", "Atomic", "Buffer", "BufferKind", "Check", "Extent", "FaultKind", "For", "Function", "Get", "If", "Lit",
     "Load", "Local", "MemoryOp", "NewStack", "Op", "Pop", "Prim", "Print", "Private", "Push", "Region", "Set", "Store",
-    "Task", "Var", "While", "false", "row_major", "true",
+    "Task", "Var", "While", "component_indices", "false", "literal_indices", "row_major", "true",
 ]  # fmt: skip
 
 
@@ -149,9 +149,27 @@ class MemoryOp(Op):
     statics: ClassVar[tuple[str, ...]] = ("buffer",)
     buffer: Buffer
 
+    def __init__(
+        self,
+        buffer: Buffer,
+        args: tuple[Atom, ...],
+        outs: tuple[Var, ...] = (),
+        loc: Span = NOWHERE,
+        origin: Op | None = None,
+    ) -> None:
+        super().__init__(args, outs, (), loc, origin)
+        self.buffer = buffer
+
     @property
     def index(self) -> tuple[Atom, ...]:
         return self.args
+
+    def elsewhere(self, buffer: Buffer, args: tuple[Atom, ...] | None = None) -> MemoryOp:
+        """The same access to another buffer, perhaps with other operands."""
+        new = self.rebuilt(self.args if args is None else args)
+        assert isinstance(new, MemoryOp)
+        new.buffer = buffer
+        return new
 
 
 class Load(MemoryOp):
@@ -159,17 +177,6 @@ class Load(MemoryOp):
 
     __slots__ = ()
     reads = True
-
-    def __init__(
-        self,
-        buffer: Buffer,
-        index: tuple[Atom, ...],
-        outs: tuple[Var, ...],
-        loc: Span = NOWHERE,
-        origin: Op | None = None,
-    ) -> None:
-        super().__init__(index, outs, (), loc, origin)
-        self.buffer = buffer
 
 
 class _Write(MemoryOp):
@@ -193,8 +200,7 @@ class Store(_Write):
     def __init__(
         self, buffer: Buffer, index: tuple[Atom, ...], value: Atom, loc: Span = NOWHERE, origin: Op | None = None
     ) -> None:
-        super().__init__((*index, value), (), (), loc, origin)
-        self.buffer = buffer
+        super().__init__(buffer, (*index, value), (), loc, origin)
 
 
 class Atomic(_Write):
@@ -222,8 +228,7 @@ class Atomic(_Write):
         origin: Op | None = None,
         plain: bool = False,
     ) -> None:
-        super().__init__((*index, value), outs, (), loc, origin)
-        self.buffer = buffer
+        super().__init__(buffer, (*index, value), outs, loc, origin)
         self.prim = prim
         self.plain = plain
 
@@ -236,8 +241,7 @@ class Extent(MemoryOp):
     axis: int
 
     def __init__(self, buffer: Buffer, axis: int, outs: tuple[Var, ...], loc: Span = NOWHERE) -> None:
-        super().__init__((), outs, (), loc)
-        self.buffer = buffer
+        super().__init__(buffer, (), outs, loc)
         self.axis = axis
 
 

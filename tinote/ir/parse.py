@@ -276,12 +276,12 @@ class _Parser(TextReader):
         if word == "load":
             buffer, index = self.element()
             if line.take("where"):
-                return MaskedLoad(buffer, self.offset(index), self.atom(), outs, loc)
+                return MaskedLoad(buffer, (self.offset(index), self.atom()), outs, loc)
             return ir.Load(buffer, index, outs, loc)
         if word == "store":
             buffer, index = self.element()
             if line.take("where"):
-                return MaskedStore(buffer, self.offset(index), self.atom(), self.assigned(), loc)
+                return MaskedStore(buffer, (self.offset(index), self.atom()), self.assigned(), loc)
             return ir.Store(buffer, index, self.assigned(), loc)
         if word == "broadcast":
             return Broadcast(self.atoms(), outs, (), loc)

@@ -573,6 +573,9 @@ PRIMITIVES = {prim.name: prim for prim in tuple(globals().values()) if isinstanc
 ATOMICS = (add, mul, minimum, maximum, and_, or_, xor)
 #: What has no value for a divisor of zero, if it is an integer.
 DIVISIONS = (floordiv, mod, raw_div, raw_mod)
+#: The same comparison with its sides exchanged, and the opposite one.
+MIRRORED = {lt: gt, gt: lt, le: ge, ge: le, eq: eq, ne: ne}
+NEGATED = {lt: ge, ge: lt, gt: le, le: gt, eq: ne, ne: eq}
 
 
 def require_all(back_end: str, *tables: Container[Primitive]) -> None:

@@ -31,6 +31,7 @@ from tinote.ir.nodes import (
     Var,
     While,
 )  # fmt: skip
+from tinote.ir.rewrite import keeping, remade, same
 from tinote.ir.types import Stack
 
 
@@ -60,7 +61,7 @@ def prune(
     marker.mark(region.yields)
     marker.mark(live)
     marker.spread()
-    return _sweep(region, region.params, region.yields, marker)
+    return _sweep(region, marker)
 
 
 def prune_unread(region: Region) -> Region:
@@ -157,8 +158,8 @@ class _Marker:
                 self.mark((op.then.yields[k], op.orelse.yields[k]))
 
 
-def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], marker: _Marker) -> Region:
-    """The marked operations of `region`, with these parameters and yields."""
+def _sweep(region: Region, marker: _Marker) -> Region:
+    """`region` with its marked operations; itself when these are all."""
     body: list[Op] = []
     live = marker.live
     for op in region.body:
@@ -168,27 +169,12 @@ def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], ma
             elif isinstance(op, Atomic) and op.outs and (op, 0) not in marker.needed:
                 op = op.rebuilt(op.args, (), ())
             body.append(op)
-    if params is region.params and yields is region.yields and len(body) == len(region.body):
-        if all(a is b for a, b in zip(body, region.body, strict=True)):
-            return region
-    return Region(params, tuple(body), yields)
+    return region if same(body, region.body) else Region(region.params, tuple(body), region.yields)
 
 
 def _sweep_inside(op: Op, marker: _Marker) -> Op:
     """A live operation with regions, with only its live outs."""
     kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed or isinstance(op, CustomVJP)]
-    if len(kept) == len(op.outs):
-        regions = tuple([_sweep(r, r.params, r.yields, marker) for r in op.regions])
-        return op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)
-    first = _carried_from(op)
-    regions_list: list[Region] = []
-    for r in op.regions:
-        params = r.params if isinstance(op, If) else (*r.params[:first], *[r.params[first + k] for k in kept])
-        chosen = not (isinstance(op, While) and r is op.condition)
-        yields = tuple([r.yields[k] for k in kept]) if chosen else r.yields
-        regions_list.append(_sweep(r, params, yields, marker))
-    args = op.args
-    if not isinstance(op, If):
-        leading = 2 * first
-        args = (*args[:leading], *[args[leading + k] for k in kept])
-    return op.rebuilt(args, tuple(regions_list), tuple([op.outs[k] for k in kept]))
+    if len(kept) < len(op.outs):
+        op = keeping(op, kept)
+    return remade(op, op.args, tuple([_sweep(r, marker) for r in op.regions]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from tinote.ir.nodes import Atom, Buffer, Function, Lit, MemoryOp, Op, Prim, Region, Task, Var
+from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, MemoryOp, Op, Prim, Region, Task, Var
 from tinote.ir.primitives import Primitive
 from tinote.source import Span
 
@@ -25,6 +25,17 @@ def span_of(op: Op) -> Span:
 def trip_count(lo: Atom, hi: Atom) -> int | None:
     """The number of iterations of a loop from `lo` up to `hi`, where both are literal."""
     return max(int(hi.value) - int(lo.value), 0) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
+
+
+def is_shorter(loop: For, than: int) -> bool:
+    """Whether a loop certainly has fewer iterations."""
+    count = trip_count(loop.lo, loop.hi)
+    return count is not None and count < than
+
+
+def surely_iterates(loop: Op) -> bool:
+    """Whether a loop certainly has an iteration."""
+    return isinstance(loop, For) and bool(trip_count(loop.lo, loop.hi))
 
 
 def has_effect(op: Op) -> bool:

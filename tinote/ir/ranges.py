@@ -26,7 +26,6 @@ _MAX_DEPTH = 4
 #: Combinations of facts that are tried for one proof. Chosen, not measured.
 _MAX_TRIES = 60
 
-_NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.eq}
 _CHOICES = (p.minimum, p.maximum, p.select)
 
 
@@ -413,8 +412,8 @@ class Ranges:
 
     def _collect_comparison(self, op: Prim, truth: bool, forms: _Facts) -> None:
         prim, args = op.prim, op.args
-        if prim in _NEGATED and all(is_whole(a.type) for a in args):
-            prim = prim if truth else _NEGATED[prim]
+        if prim in p.NEGATED and all(is_whole(a.type) for a in args):
+            prim = prim if truth else p.NEGATED[prim]
             a, b = self.affine(args[0]), self.affine(args[1])
             if prim is p.lt:
                 forms[0].append((b - a).shifted(-1))

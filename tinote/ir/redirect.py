@@ -31,8 +31,5 @@ class _Redirect(Rewriter):
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if not isinstance(op, MemoryOp) or op.buffer not in self.stand_ins:
             return KEEP
-        changed = op.rebuilt(op.args)
-        assert isinstance(changed, MemoryOp)
-        changed.buffer = self.stand_ins[op.buffer]
-        self.emit(changed)
+        self.emit(op.elsewhere(self.stand_ins[op.buffer]))
         return op.outs

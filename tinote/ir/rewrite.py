@@ -12,12 +12,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import is_
 
-from tinote.ir.nodes import Atom, Function, Op, Region, Var
+from tinote.ir.nodes import Atom, For, Function, If, Op, Prim, Region, Var, While
+from tinote.ir.primitive_record import Primitive
+from tinote.ir.types import Type
 
 
 def same(new: Sequence[object], old: Sequence[object]) -> bool:
     """Whether two sequences hold the very same objects."""
     return len(new) == len(old) and all(map(is_, new, old))
+
+
+def remade(op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...] = ()) -> Op:
+    """`op` with these operands and regions; itself when they are the same objects."""
+    return op if same(args, op.args) and same(regions, op.regions) else op.rebuilt(args, regions)
+
+
+def keeping(op: Op, kept: Sequence[int]) -> Op:
+    """A loop or branch with only some of its outs, and of the values that it carries."""
+    lead = 1 if isinstance(op, For) else 0
+    regions: list[Region] = []
+    for region in op.regions:
+        params, yields = region.params, region.yields
+        if not isinstance(op, If):
+            params = (*params[:lead], *[params[lead + k] for k in kept])
+        if not (isinstance(op, While) and region is op.condition):
+            yields = tuple([yields[k] for k in kept])
+        regions.append(Region(params, region.body, yields))
+    args = op.args if isinstance(op, If) else (*op.args[: 2 * lead], *[op.args[2 * lead + k] for k in kept])
+    return op.rebuilt(args, tuple(regions), tuple([op.outs[k] for k in kept]))
 
 
 class Decision:
@@ -36,10 +58,8 @@ KEEP = Decision("KEEP")
 DROP = Decision("DROP")
 
 
-class Rewriter:
-    """Walks a function in order. `env` maps variables to the atoms that replace them; `out` is the body under
-    construction.
-    """
+class Rewriting:
+    """Code under construction: `env` maps variables to the atoms that replace them; `out` is the body."""
 
     def __init__(self, env: dict[Var, Atom] | None = None) -> None:
         self.env: dict[Var, Atom] = dict(env or {})
@@ -62,9 +82,19 @@ class Rewriter:
         return atoms
 
     def emit(self, op: Op) -> Op:
-        """Add an operation before the one under consideration."""
+        """Add an operation."""
         self.out.append(op)
         return op
+
+    def apply(self, prim: Primitive, t: Type, near: Op, *args: Atom, name: str = "") -> Var:
+        """Add the application of a primitive with a result of type `t`, on behalf of `near`. Returns the result."""
+        out = Var(t, name)
+        self.emit(Prim(prim, args, (out,), near.loc, near.origin))
+        return out
+
+
+class Rewriter(Rewriting):
+    """Walks a function in order."""
 
     def enter(self, region: Region) -> None:
         """Called before a region's body is walked."""
@@ -97,10 +127,7 @@ class Rewriter:
         """Rewrite an operation that has regions. Override only to take one apart before it is walked, or to know what
         is around.
         """
-        args = self.renamed(op.args)
-        regions = tuple([self.region(r) for r in op.regions])
-        if args is not op.args or not same(regions, op.regions):
-            op = op.rebuilt(args, regions)
+        op = remade(op, self.renamed(op.args), tuple([self.region(r) for r in op.regions]))
         decision = self.on(op)
         if decision is KEEP:
             self.out.append(op)
@@ -180,3 +207,9 @@ class Replacing(Rewriter):
             super().visit(op)
         else:
             self.out += new
+
+
+def with_body(fn: Function, body: Sequence[Op]) -> Function:
+    """`fn` with other operations at its top; itself when they are the same objects."""
+    region = fn.region
+    return fn if same(body, region.body) else fn.with_region(Region(region.params, tuple(body), region.yields))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
+from itertools import product
 from typing import NamedTuple
 
 from tinote.completion import Documented
@@ -235,6 +236,11 @@ def shape_of(t: Type) -> tuple[int, ...]:
     if isinstance(t, Lanes):
         return (t.lanes,)
     return t.shape if isinstance(t, Tensor) else ()
+
+
+def indices_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Every index into a tensor of this shape, in row-major order."""
+    return list(product(*map(range, shape)))
 
 
 def machine_epsilon(t: Scalar) -> float:

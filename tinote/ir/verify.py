@@ -94,9 +94,7 @@ class _Verifier:
         entered: list[ir.Var] = list(region.params)
         for param in region.params:
             self.bind(param)
-            self.require(
-                not isinstance(param.type, Ref | Stack | Tile), "a region cannot take a cell or stack: {!r}", param
-            )
+            self.value(param, "a region's parameter")
         for op in region.body:
             self.op = op
             self.operation(op)
@@ -221,6 +219,8 @@ class _Verifier:
             self.count(op.outs, 0, "outs")
             self.count(op.args, sum(part is None for part in op.parts), "printed values")
             self.count(op.specs, len(op.args), "formats")
+            apart = self.form < Form.SCALAR or not any(isinstance(a.type, Tensor) for a in op.args)
+            self.require(apart, "a tensor is printed after scalarisation")
         elif isinstance(op, ir.Task):
             self.task(op)
         else:

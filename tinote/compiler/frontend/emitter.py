@@ -25,9 +25,7 @@ from tinote.compiler.frontend.values import (
     StaticTensor,
     StructValue,
     Value,
-    indices_of,
     is_number,
-    literal_indices,
 )
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import buffer_of, constant_of
@@ -44,13 +42,14 @@ from tinote.errors import (
     TinoteError,
 )
 from tinote.ir.build import Builder, OpenRegion
-from tinote.ir.nodes import Atom, Buffer, Lit, Var
+from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
 from tinote.ir.primitives import Defaults, Primitive
 from tinote.ir.types import (
     Scalar,
     Tensor,
     Type,
     element_type,
+    indices_of,
     scalar_named,
     shape_of,
     strengthen,

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.functions.bodies import annotated_body, result_typ
 from tinote.compiler.frontend.python.names import outside
 from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results
 from tinote.compiler.frontend.syntax.handlers import HANDLERS
-from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value, indices_of
+from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import StructInfo
 from tinote.compiler.signature import (
@@ -26,7 +26,7 @@ from tinote.compiler.signature import (
 from tinote.config import Config
 from tinote.errors import TinoteError, raise_together, refusing_deep_nests
 from tinote.ir.nodes import Atom, Function, Region, Var
-from tinote.ir.types import Scalar, Tensor
+from tinote.ir.types import Scalar, Tensor, indices_of
 
 DEFAULT = Config()
 #: Greatest number of errors of one kernel that are reported together. Chosen, not measured.

@@ -8,17 +8,16 @@ written, and iteration domains. `Any` in a signature means such a value.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from tinote.compiler.protocol import AddsAt, StructInfo, is_ours
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atom, Buffer, Lit, Var
+from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
 from tinote.ir.primitives import Primitive, surrogate
-from tinote.ir.types import Ref, Scalar, Tensor, i32, shape_of
+from tinote.ir.types import Ref, Scalar, Tensor, indices_of, shape_of
 from tinote.source import Span
 
 
@@ -426,15 +425,6 @@ def has_getitem(candidate: Any) -> bool:
 def is_number(candidate: Any) -> bool:
     """Whether a value is a Python number, truth values included."""
     return isinstance(candidate, int | float)
-
-
-def indices_of(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Every index into a tensor of this shape, in row-major order."""
-    return product(*[range(n) for n in shape])
-
-
-def literal_indices(index: tuple[int, ...]) -> tuple[Lit, ...]:
-    return tuple([Lit(k, i32) for k in index])
 
 
 class Declaration(NamedTuple):

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.function_source import FunctionSource, source_of
 from tinote.config import Config
-from tinote.ir.nodes import Buffer, Function, MemoryOp, Op, Region
+from tinote.ir.nodes import Buffer, Function, MemoryOp
+from tinote.ir.query import walk
+from tinote.ir.redirect import redirected
 
 
 class Version(NamedTuple):
@@ -53,18 +55,8 @@ class _Detached:
         self._clones: dict[Buffer, Buffer] = {}
 
     def function(self, fn: Function) -> Function:
-        return fn.with_region(self._region(fn.region))
-
-    def _region(self, region: Region) -> Region:
-        return Region(region.params, tuple(map(self._operation, region.body)), region.yields)
-
-    def _operation(self, op: Op) -> Op:
-        if not op.regions and not isinstance(op, MemoryOp):
-            return op
-        new = op.rebuilt(op.args, tuple(map(self._region, op.regions)))
-        if isinstance(new, MemoryOp):
-            new.buffer = self._clone(new.buffer)
-        return new
+        used = {op.buffer for op in walk(fn.region) if isinstance(op, MemoryOp)}
+        return redirected(fn, {buffer: self._clone(buffer) for buffer in used})
 
     def _clone(self, buffer: Buffer) -> Buffer:
         found = self._clones.get(buffer)

@@ -12,12 +12,13 @@ from typing import Any
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.expansion import parameters
 from tinote.compiler.frontend.expressions import structs
 from tinote.compiler.frontend.expressions.places import converted
-from tinote.compiler.frontend.expressions.tensors import METHODS, REQUIRED
-from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue, literal_indices
+from tinote.compiler.frontend.expressions.tensors import METHODS
+from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue
 from tinote.compiler.protocol import buffer_of, component_of, members_of, space_of, struct_of
-from tinote.ir.nodes import Atom, Buffer, For, Lit, Var
+from tinote.ir.nodes import Atom, Buffer, For, Lit, Var, literal_indices
 from tinote.ir.types import i32
 
 
@@ -84,4 +85,4 @@ def _each(e: Emitter, buffer: Buffer, body: Callable[[MemoryPlace], None]) -> No
     nest(())
 
 
-METHODS["fill"] = (fill, {"value": REQUIRED})
+METHODS["fill"] = (fill, parameters("value"))

@@ -28,7 +28,6 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.affine import constant
-from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
 
@@ -76,11 +75,6 @@ class AccessRewriter(Rewriter):
     def leave(self, region: ir.Region) -> None:
         self.extents = self._extents_around.pop()
 
-    def apply(self, prim: Primitive, op: ir.Op, *args: ir.Atom) -> ir.Var:
-        out = ir.Var(u1)
-        self.emit(ir.Prim(prim, args, (out,), op.loc, op.origin))
-        return out
-
     def extent(self, op: ir.Op, buffer: ir.Buffer, axis: int, index: ir.Atom) -> ir.Atom:
         """The extent along an axis, in the type of the index."""
         assert isinstance(index.type, Scalar)
@@ -92,21 +86,17 @@ class AccessRewriter(Rewriter):
             out = ir.Var(i32)
             self.emit(ir.Extent(buffer, axis, (out,), op.loc))
             self.extents[buffer, axis] = extent = out
-        if index.type is i32:
-            return extent
-        wide = ir.Var(index.type)
-        self.emit(ir.Prim(p.cast, (extent,), (wide,), op.loc, op.origin))
-        return wide
+        return extent if index.type is i32 else self.apply(p.cast, index.type, op, extent)
 
     def in_range(self, op: ir.Op, index: ir.Atom, sides: tuple[bool, bool], extent: ir.Atom) -> ir.Atom:
         """The condition that an index is in range on the sides that are not proved, one at least."""
         assert isinstance(index.type, Scalar)
         condition: ir.Atom | None = None
         if not sides[0]:
-            condition = self.apply(p.ge, op, index, ir.Lit(0, index.type))
+            condition = self.apply(p.ge, u1, op, index, ir.Lit(0, index.type))
         if not sides[1]:
-            below = self.apply(p.lt, op, index, extent)
-            condition = below if condition is None else self.apply(p.and_, op, condition, below)
+            below = self.apply(p.lt, u1, op, index, extent)
+            condition = below if condition is None else self.apply(p.and_, u1, op, condition, below)
         assert condition is not None
         return condition
 
@@ -198,7 +188,7 @@ class _Checker(AccessRewriter):
         if divisor in self.tested or self.accesses.surely_not_zero(divisor, self.accesses.known_before(op)):
             return
         if self.first_time(divisor):
-            condition = self.apply(p.ne, op, divisor, ir.Lit(0, divisor.type))
+            condition = self.apply(p.ne, u1, op, divisor, ir.Lit(0, divisor.type))
             self.emit(ir.Check(ir.FaultKind.DIVISION, (condition, op.args[0]), sign, loc=op.loc))
 
 

@@ -45,7 +45,7 @@ class _Checker(Rewriter):
         t = op.buffer.dtype
         old = op.outs[0] if op.outs else Var(t)
         self.emit(op if op.outs else op.rebuilt(op.args, (), (old,)))
-        self.check(op, op.prim, (old, op.value), self.apply(op, op.prim, t, old, op.value))
+        self.check(op, op.prim, (old, op.value), self.apply(op.prim, t, op, old, op.value))
 
     def check(self, op: Op, prim: Primitive, args: tuple[Atom, ...], result: Atom) -> None:
         t = result.type
@@ -62,43 +62,38 @@ class _Checker(Rewriter):
         if prim in (p.floordiv, p.raw_div):
             return self.truth(op, p.or_, self.truth(op, p.ne, a, lowest), self.truth(op, p.ne, b, Lit(-1, t)))
         if prim is p.shl:
-            return self.truth(op, p.eq, self.apply(op, p.shr, t, result, b), a)
+            return self.truth(op, p.eq, self.apply(p.shr, t, op, result, b), a)
         if prim is p.power:
-            real = self.apply(op, p.power, f64, self.cast(op, a, f64), self.cast(op, b, f64))
+            real = self.apply(p.power, f64, op, self.cast(op, a, f64), self.cast(op, b, f64))
             limit = Lit(2.0 ** (t.bits - 1), f64)
-            above = self.truth(op, p.ge, real, self.apply(op, p.neg, f64, limit))
+            above = self.truth(op, p.ge, real, self.apply(p.neg, f64, op, limit))
             within = self.truth(op, p.and_, above, self.truth(op, p.lt, real, limit))
             # Only the base itself and 1 may be close enough to the limit to be rounded to it.
             return self.truth(op, p.or_, within, self.truth(op, p.lt, b, Lit(2, t)))
         if t.bits < 64:
-            exact = self.apply(op, prim, i64, self.cast(op, a, i64), self.cast(op, b, i64))
+            exact = self.apply(prim, i64, op, self.cast(op, a, i64), self.cast(op, b, i64))
             return self.truth(op, p.eq, exact, self.cast(op, result, i64))
         if prim is p.mul:
             # Check by dividing back; zero and -1 (whose division wraps itself) are separate cases.
-            back = self.truth(op, p.eq, self.apply(op, p.raw_div, t, result, self.divisor(op, a)), b)
+            back = self.truth(op, p.eq, self.apply(p.raw_div, t, op, result, self.divisor(op, a)), b)
             plain = self.truth(op, p.or_, self.truth(op, p.eq, a, zero), back)
             wraps = self.truth(op, p.and_, self.truth(op, p.eq, a, Lit(-1, t)), self.truth(op, p.eq, b, lowest))
             return self.truth(op, p.and_, plain, self.truth(op, p.logical_not, wraps))
         # A sum has overflowed when its sign is that of neither operand; a difference when its sign is not that of the
         # first operand, and the operands' signs differ.
         other = b if prim is p.sub else result
-        first = self.apply(op, p.xor, t, a, other)
-        second = self.apply(op, p.xor, t, a if prim is p.sub else b, result)
-        return self.truth(op, p.ge, self.apply(op, p.and_, t, first, second), zero)
+        first = self.apply(p.xor, t, op, a, other)
+        second = self.apply(p.xor, t, op, a if prim is p.sub else b, result)
+        return self.truth(op, p.ge, self.apply(p.and_, t, op, first, second), zero)
 
     def divisor(self, op: Op, a: Atom) -> Atom:
         """`a`, or 1 in place of 0."""
         assert isinstance(a.type, Scalar)
         zero = self.truth(op, p.eq, a, Lit(0, a.type))
-        return self.apply(op, p.select, a.type, zero, Lit(1, a.type), a)
+        return self.apply(p.select, a.type, op, zero, Lit(1, a.type), a)
 
     def cast(self, op: Op, a: Atom, t: Scalar) -> Atom:
-        return Lit(p.cast_number(t, a.value), t) if isinstance(a, Lit) else self.apply(op, p.cast, t, a)
+        return Lit(p.cast_number(t, a.value), t) if isinstance(a, Lit) else self.apply(p.cast, t, op, a)
 
     def truth(self, op: Op, prim: Primitive, *args: Atom) -> Var:
-        return self.apply(op, prim, u1, *args)
-
-    def apply(self, op: Op, prim: Primitive, t: Scalar, *args: Atom) -> Var:
-        out = Var(t)
-        self.emit(Prim(prim, args, (out,), op.loc, op.origin))
-        return out
+        return self.apply(prim, u1, op, *args)

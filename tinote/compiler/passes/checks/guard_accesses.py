@@ -24,8 +24,8 @@ from tinote.config import OUT_OF_BOUNDS
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.rewrite import DROP, KEEP, Decision
-from tinote.ir.types import Ref, Scalar, Tensor, Type, i32
+from tinote.ir.rewrite import DROP, KEEP, Decision, with_body
+from tinote.ir.types import Ref, Scalar, Tensor, Type, i32, u1
 from tinote.source import Span
 
 _ZERO, _ONE = ir.Lit(0, i32), ir.Lit(1, i32)
@@ -85,7 +85,7 @@ class _Guard(AccessRewriter):
             return KEEP
         condition = conditions[0]
         for other in conditions[1:]:
-            condition = self.apply(p.and_, op, condition, other)
+            condition = self.apply(p.and_, u1, op, condition, other)
         inner = tuple([ir.Var(out.type, out.name) for out in op.outs])
         then = ir.Region((), (op.rebuilt(op.args, op.regions, inner) if inner else op,), inner)
         b = Builder(loc=op.loc)
@@ -116,8 +116,7 @@ class _Guard(AccessRewriter):
                     printed.about = OUT_OF_BOUNDS
                     b.emit(printed)
                 b.if_(b.prim(p.ne, count, _ZERO), inside.close())
-        region = fn.region
-        return fn.with_region(ir.Region(region.params, (*region.body, *opened.body), region.yields))
+        return with_body(fn, (*fn.region.body, *opened.body))
 
 
 def _zero(b: Builder, t: Type) -> ir.Atom:

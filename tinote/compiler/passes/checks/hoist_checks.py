@@ -23,10 +23,10 @@ from tinote.ir.emit_sums import emit_sum, fits
 from tinote.ir.nodes import Atom, Check, FaultKind, For, Function, Lit, Op, Prim, Print, Region, Var, While
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
-from tinote.ir.query import walk
+from tinote.ir.query import trip_count, walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
-from tinote.ir.types import Scalar, i32, i64, u1
+from tinote.ir.types import i32, i64, u1
 
 
 def hoist_checks(fn: Function) -> Function:
@@ -86,7 +86,7 @@ class _Hoister(Rewriter):
             holds: Atom = self.apply(prim, u1, check, here, against)
             for loop in loops:
                 lo, hi = loop.op.args[:2]
-                if not (isinstance(lo, Lit) and isinstance(hi, Lit) and lo.value < hi.value):
+                if not trip_count(lo, hi):
                     empty = self.apply(p.ge, u1, check, lo, hi)
                     holds = self.apply(p.or_, u1, check, empty, holds)
             shown = against if prim is p.lt else emit_sum(length, self.accesses, self.emit, check)
@@ -122,8 +122,3 @@ class _Hoister(Rewriter):
                     loop.index, self.accesses.affine(lo) if factor > 0 else self.accesses.affine(hi).shifted(-1)
                 )
         return form
-
-    def apply(self, prim: Primitive, t: Scalar, near: Op, *args: Atom) -> Var:
-        out = Var(t)
-        self.emit(Prim(prim, args, (out,), near.loc, near.origin))
-        return out

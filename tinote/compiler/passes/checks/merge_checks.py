@@ -18,10 +18,9 @@ from typing import NamedTuple
 from tinote.ir import primitives as p
 from tinote.ir.access import MAX_SUMMAND, base_and_offset
 from tinote.ir.nodes import Atom, Check, FaultKind, Function, Lit, Op, Prim, Print, Region, Var, While
-from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions
 from tinote.ir.rewrite import Rewriter
-from tinote.ir.types import Scalar, i32, u1
+from tinote.ir.types import i32, u1
 from tinote.source import Span
 
 
@@ -132,11 +131,6 @@ class _Merger(Rewriter):
         shown = self.apply(p.select, i32, op, high_enough, last, first)
         inside = self.apply(p.and_, u1, op, high_enough, low_enough)
         self.emit(Check(FaultKind.BOUNDS, (inside, shown, extent, *op.args[3:]), op.text, op.axis, op.loc))
-
-    def apply(self, prim: Primitive, t: Scalar, near: Op, *args: Atom) -> Var:
-        out = Var(t)
-        self.emit(Prim(prim, args, (out,), near.loc, near.origin))
-        return out
 
 
 def _can_be_seen(op: Op) -> bool:

@@ -30,7 +30,7 @@ from tinote.ir.buffers import root_of
 from tinote.ir.build import Builder
 from tinote.ir.conflicts import find_conflict
 from tinote.ir.query import walk
-from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, with_body
 from tinote.ir.types import i32, i64, u1
 from tinote.remarks import Remark, Report, unread
 
@@ -63,9 +63,7 @@ def watch_conflicts(fn: ir.Function, report: Report = unread) -> ir.Function:
             body.append(_Watcher(op, watched).loop() if watched else op)
         else:
             body.append(op)
-    if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
-        return fn
-    return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
+    return with_body(fn, body)
 
 
 def _watched(loop: ir.For, fn: ir.Function) -> tuple[set[ir.Buffer], set[ir.Buffer]]:

@@ -22,7 +22,7 @@ from tinote.ir.access import Accesses, buffers_may_meet
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.query import trip_count, walk
-from tinote.ir.rewrite import clone_region
+from tinote.ir.rewrite import clone_region, with_body
 from tinote.ir.types import Scalar
 
 #: Operations that may be repeated. Chosen, not measured.
@@ -33,8 +33,7 @@ def collapse(fn: ir.Function) -> ir.Function:
     """`fn` with the parallel nest of each task collapsed into one loop."""
     while (found := _next(fn)) is not None:
         task, inner = found
-        body = tuple([_joined(task, inner) if op is task else op for op in fn.region.body])
-        fn = fn.with_region(ir.Region(fn.region.params, body, fn.region.yields))
+        fn = with_body(fn, [_joined(task, inner) if op is task else op for op in fn.region.body])
     return fn
 
 

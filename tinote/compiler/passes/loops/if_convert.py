@@ -22,8 +22,6 @@ from tinote.ir.cost import MAX_FLAT_BRANCH_COST, own_cost
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import is_integer
 
-_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
-
 Element = tuple[ir.Buffer, tuple[ir.Atom, ...]]
 
 
@@ -66,7 +64,7 @@ class _Flattener(Rewriter):
     def may_always_run(self, op: ir.Op) -> bool:
         """Whether an operation may be executed speculatively (a write then stores the old value)."""
         if isinstance(op, ir.Prim):
-            return not (op.prim in _DIVISIONS and is_integer(op.out.type) and not isinstance(op.args[1], ir.Lit))
+            return not (op.prim in p.DIVISIONS and is_integer(op.out.type) and not isinstance(op.args[1], ir.Lit))
         return isinstance(op, ir.Extent) or (_is_access(op) and _element(op) in self.touched)
 
     def side(self, condition: ir.Atom, region: ir.Region, *, chosen: bool) -> None:
@@ -80,11 +78,9 @@ class _Flattener(Rewriter):
             self.emit(ir.Load(op.buffer, op.index, (old,), op.loc, op.origin))
             value = op.value
             if isinstance(op, ir.Atomic):
-                value = ir.Var(dtype)
-                self.emit(ir.Prim(op.prim, (old, op.value), (value,), op.loc, op.origin))
-            new = ir.Var(dtype)
+                value = self.apply(op.prim, dtype, op, old, op.value)
             sides = (value, old) if chosen else (old, value)
-            self.emit(ir.Prim(p.select, (condition, *sides), (new,), op.loc, op.origin))
+            new = self.apply(p.select, dtype, op, condition, *sides)
             self.emit(ir.Store(op.buffer, op.index, new, op.loc, op.origin))
 
 

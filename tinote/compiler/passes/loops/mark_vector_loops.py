@@ -30,8 +30,6 @@ from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.remarks import Remark, Report, unread
 
-_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
-
 
 def mark_vector_loops(fn: ir.Function, report: Report = unread) -> ir.Function:
     """`fn` with `vectorize` set on loops with independent iterations."""
@@ -147,7 +145,7 @@ class _Marker(Rewriter):
                     self.accesses.in_range(access, axis, certain) == (True, True) for axis in range(len(access.forms))
                 ):
                     return False
-            elif isinstance(op, ir.Prim) and op.prim in _DIVISIONS and not isinstance(op.args[1], ir.Lit):
+            elif isinstance(op, ir.Prim) and op.prim in p.DIVISIONS and not isinstance(op.args[1], ir.Lit):
                 return False
         return True
 

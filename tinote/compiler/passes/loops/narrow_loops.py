@@ -24,9 +24,6 @@ from tinote.ir.query import bound_in, definitions
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
-#: The same comparison with its sides exchanged.
-_EXCHANGED = {p.lt: p.gt, p.gt: p.lt, p.le: p.ge, p.ge: p.le}
-
 
 def narrow_loops(fn: Function) -> Function:
     """`fn` with conditions on indices turned into loop bounds."""
@@ -86,11 +83,11 @@ class _Narrower(Rewriter):
     def narrowed(self, condition: Atom, index: Var, lo: Atom, hi: Atom, bound: set[Var]) -> tuple[Atom, Atom] | None:
         """The bounds of the iterations in which `condition` holds, if it compares the index with a loop invariant."""
         op = self.definitions.get(condition) if type(condition) is Var else None
-        if not isinstance(op, Prim) or op.prim not in _EXCHANGED:
+        if not isinstance(op, Prim) or op.prim not in (p.lt, p.le, p.gt, p.ge):
             return None
         prim, (a, b) = op.prim, (self.get(x) for x in op.args)
         if b is index:
-            prim, a, b = _EXCHANGED[prim], b, a
+            prim, a, b = p.MIRRORED[prim], b, a
         if a is not index or b in bound:
             return None
         if prim in (p.gt, p.le):
@@ -105,9 +102,7 @@ class _Narrower(Rewriter):
     def choice(self, prim: Primitive, a: Atom, b: Atom, near: Op) -> Atom:
         if isinstance(a, Lit) and isinstance(b, Lit):
             return a if (a.value >= b.value) is (prim is p.maximum) else b
-        out = Var(a.type)
-        self.emit(Prim(prim, (a, b), (out,), near.loc, near.origin))
-        return out
+        return self.apply(prim, a.type, near, a, b)
 
     def guarded(self, conditions: Sequence[Atom], body: tuple[Op, ...], near: Op) -> tuple[Op, ...]:
         """`body` under conditions."""

@@ -36,7 +36,7 @@ from tinote.ir.access import Access, Accesses, Touched, base_and_offset
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.cost import own_cost
-from tinote.ir.query import span_of, walk
+from tinote.ir.query import is_shorter, span_of, walk
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, i32, u1
 from tinote.remarks import Remark, Report, unread
@@ -252,11 +252,7 @@ class _Gatherer(Rewriter):
                     return "its bounds may be the least or the greatest numbers of their type"
             if most - least > _MAX_OFFSETS_APART:
                 return f"it adds to elements that are more than {_MAX_OFFSETS_APART} apart"
-            if (
-                isinstance(loop.lo, ir.Lit)
-                and isinstance(loop.hi, ir.Lit)
-                and loop.hi.value - loop.lo.value < most - least
-            ):
+            if is_shorter(loop, most - least):
                 return "it has fewer iterations than what it adds to is apart"
         return ""
 

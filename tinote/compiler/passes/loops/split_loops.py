@@ -277,25 +277,4 @@ class _Specialiser(Rewriter):
         """
         t = op.out.type
         assert isinstance(t, Scalar)
-        ranges = self.decisions.ranges
-        total: ir.Atom | None = None
-        for v, c in form.terms.items():
-            term: ir.Atom = self.get(v)
-            if isinstance(ranges.definitions.get(v), ir.Extent):
-                extent = ranges.definitions[v]
-                assert isinstance(extent, ir.Extent)
-                term = ir.Var(i32, v.name)
-                self.emit(ir.Extent(extent.buffer, extent.axis, (term,), op.loc))
-            if term.type is not t:
-                term = self.apply(p.cast, t, op, term)
-            if c != 1:
-                term = self.apply(p.mul, t, op, term, ir.Lit(t.wrap(c), t))
-            total = term if total is None else self.apply(p.add, t, op, total, term)
-        if total is None:
-            return ir.Lit(form.const, t)
-        return self.apply(p.add, t, op, total, ir.Lit(t.wrap(form.const), t)) if form.const else total
-
-    def apply(self, prim: Primitive, t: Scalar, near: ir.Op, *args: ir.Atom) -> ir.Var:
-        out = ir.Var(t)
-        self.emit(ir.Prim(prim, args, (out,), near.loc, near.origin))
-        return out
+        return emit_sum(form, self.decisions.ranges, self.emit, op, t, self.get)

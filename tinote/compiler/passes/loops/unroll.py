@@ -20,7 +20,7 @@ from __future__ import annotations
 from tinote.ir.cost import length_of
 from tinote.ir.nodes import Atom, For, If, Lit, NewStack, Op, Pop, Prim, Push, Region, Var
 from tinote.ir.query import trip_count, walk
-from tinote.ir.rewrite import clone_region
+from tinote.ir.rewrite import Rewriting, clone_region
 
 #: Greatest length of the unrolled code, in additions: it compiles in some tenths of a second.
 _MAX_LENGTH = 1500.0
@@ -52,19 +52,15 @@ def _length(body: tuple[Op, ...]) -> float:
     return total
 
 
-class _Straight:
+class _Straight(Rewriting):
     """Emits straight-line code.
 
     `env`: the substitutions for variables; `stacks`: the present contents of each stack.
     """
 
     def __init__(self) -> None:
-        self.out: list[Op] = []
-        self.env: dict[Var, Atom] = {}
+        super().__init__()
         self.stacks: dict[Atom, list[Atom]] = {}
-
-    def get(self, atom: Atom) -> Atom:
-        return self.env.get(atom, atom) if type(atom) is Var else atom
 
     def body(self, body: tuple[Op, ...], *, fresh: bool = False) -> bool:
         """Emit operations, under new names if they are a `fresh` copy; false if one cannot be unrolled."""

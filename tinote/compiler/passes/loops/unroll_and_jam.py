@@ -28,7 +28,7 @@ from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.build import Builder
 from tinote.ir.query import trip_count, walk
-from tinote.ir.rewrite import clone_region
+from tinote.ir.rewrite import clone_region, with_body
 from tinote.ir.types import Scalar
 from tinote.remarks import Remark, Report, unread
 
@@ -46,10 +46,8 @@ _SIMPLE = (ir.Prim, ir.Load, ir.Extent, ir.Check)
 
 def unroll_and_jam(fn: ir.Function, at_once: int, report: Report = unread) -> ir.Function:
     """`fn` with iterations of its tasks jammed where there are more than a device runs `at_once`."""
-    body = tuple([_joined(op, at_once, report) if isinstance(op, ir.Task) else op for op in fn.region.body])
-    if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
-        return fn
-    return fn.with_region(ir.Region(fn.region.params, body, fn.region.yields))
+    body = [_joined(op, at_once, report) if isinstance(op, ir.Task) else op for op in fn.region.body]
+    return with_body(fn, body)
 
 
 def _joined(task: ir.Task, at_once: int, report: Report) -> ir.Task:

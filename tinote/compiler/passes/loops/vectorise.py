@@ -113,12 +113,8 @@ class _Vectoriser(Rewriter):
         if columns is None:
             return KEEP
         assert isinstance(op, ir.Atomic)
-        at = ir.Var(i64)
-        self.emit(ir.Prim(p.mul, (op.index[0], ir.Lit(columns.lanes, i64)), (at,), op.loc, op.origin))
-        new = op.rebuilt((at, op.value))
-        assert isinstance(new, ir.Atomic)
-        new.buffer = columns.view
-        self.emit(new)
+        at = self.apply(p.mul, i64, op, op.index[0], ir.Lit(columns.lanes, i64))
+        self.emit(op.elsewhere(columns.view, (at, op.value)))
         return DROP
 
 

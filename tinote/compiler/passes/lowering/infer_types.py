@@ -107,9 +107,7 @@ class _Inference(Rewriter):
         if element_type(atom.type) is dtype:
             return atom
         assert self.op is not None
-        out = ir.Var(with_element(atom.type, dtype), atom.name)
-        self.emit(ir.Prim(p.cast, (atom,), (out,), self.op.loc, self.op.origin))
-        return out
+        return self.apply(p.cast, with_element(atom.type, dtype), self.op, atom, name=atom.name)
 
     def fit(self, atom: ir.Atom, t: Type) -> ir.Atom:
         """`atom` as exactly `t`; shapes must fit."""

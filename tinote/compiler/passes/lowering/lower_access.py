@@ -18,8 +18,7 @@ from collections.abc import Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.access import MAX_SUMMAND, base_and_offset
-from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
-from tinote.ir.primitives import Primitive
+from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, MemoryOp, Op, Region, Store, Var
 from tinote.ir.query import definitions
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, i64
@@ -83,11 +82,11 @@ class _Lowering(Rewriter):
         total: Atom | None = None
         for atom, stride in terms:
             if not isinstance(atom, Lit):
-                term = self._prim(op, p.mul, self._wide(op, atom), Lit(stride, i64))
-                total = term if total is None else self._prim(op, p.add, total, term)
+                term = self.apply(p.mul, i64, op, self._wide(op, atom), Lit(stride, i64))
+                total = term if total is None else self.apply(p.add, i64, op, total, term)
         if total is None:
             return Lit(constant, i64)
-        return self._prim(op, p.add, total, Lit(constant, i64)) if constant else total
+        return self.apply(p.add, i64, op, total, Lit(constant, i64)) if constant else total
 
     def _split(self, index: Atom, extent: int | None) -> tuple[Atom, int]:
         """An index as another one plus a constant, if their sum does not wrap."""
@@ -110,16 +109,11 @@ class _Lowering(Rewriter):
                 extent = self._wide(op, length)
             else:
                 extent = Lit(known, i64)
-            scaled = self._prim(op, p.mul, linear, extent)
-            linear = self._prim(op, p.add, scaled, self._wide(op, indices[axis]))
+            scaled = self.apply(p.mul, i64, op, linear, extent)
+            linear = self.apply(p.add, i64, op, scaled, self._wide(op, indices[axis]))
         return linear
 
     def _wide(self, op: Op, atom: Atom) -> Atom:
         if isinstance(atom, Lit):
             return Lit(int(atom.value), i64)
-        return atom if atom.type is i64 else self._prim(op, p.cast, atom)
-
-    def _prim(self, op: Op, prim: Primitive, *operands: Atom) -> Var:
-        out = Var(i64)
-        self.emit(Prim(prim, operands, (out,), op.loc, op.origin))
-        return out
+        return atom if atom.type is i64 else self.apply(p.cast, i64, op, atom)

@@ -14,7 +14,6 @@ results in other cells are copied there. A stack of tensors becomes a stack of t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
 from tinote.errors import CompilerBug
@@ -22,6 +21,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.query import walk
+from tinote.ir.rewrite import keeping, remade
 from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
 
 #: Arrays up to this number of components are copied component by component, larger ones in a loop. Chosen, not
@@ -130,8 +130,8 @@ class _Lowering:
     def _each(self, t: Tensor, call: Component) -> None:
         """Call with the indices of each component: literals for few components, loops for many."""
         if t.count <= _MAX_UNROLLED:
-            for index in itertools.product(*map(range, t.shape)):
-                call(tuple(ir.Lit(k, i32) for k in index))
+            for index in ir.component_indices(t.shape):
+                call(index)
             return
         self._nest(t.shape, (), call)
 
@@ -168,14 +168,10 @@ class _Lowering:
         ):
             self._stack(op)
         elif any(_is_array(a.type) for a in op.args) or any(_is_array(v.type) for v in op.outs):
-            if isinstance(op, ir.Print):
-                self._print(op)
-            else:
-                self._cell_access(op)
+            self._cell_access(op)
         elif op.regions:
             regions = tuple([self._inner(r) for r in op.regions])
-            same = all(new is old for new, old in zip(regions, op.regions, strict=True))
-            b.emit(op if same else op.rebuilt(op.args, regions))
+            b.emit(remade(op, op.args, regions))
         else:
             b.emit(op)
 
@@ -201,9 +197,9 @@ class _Lowering:
             elif t.count > _MAX_UNROLLED and len(set(op.args)) == 1:
                 self._each(t, lambda index: b.set(cell, op.args[0], *index))
             else:
-                for index, a in zip(itertools.product(*map(range, t.shape)), op.args, strict=True):
+                for index, a in zip(ir.component_indices(t.shape), op.args, strict=True):
                     if a != zero:
-                        b.set(cell, a, *(ir.Lit(k, i32) for k in index))
+                        b.set(cell, a, *index)
         else:
             cell = self._elementwise(op, t)
         self._cells[op.out] = cell
@@ -236,37 +232,6 @@ class _Lowering:
             self._copy(self._cell(op.args[1]), op.args[0])  # type: ignore[arg-type]
         else:
             raise CompilerBug("lower_arrays", f"a tensor in {op!r}")
-
-    def _print(self, op: ir.Print) -> None:
-        """Tensors print as nested lists."""
-        b = self._b
-        parts: list[str | None] = []
-        values: list[ir.Atom] = []
-        specs: list[str] = []
-        arguments = iter(zip(op.args, op.specs, strict=True))
-        for part in op.parts:
-            if part is not None:
-                parts.append(part)
-                continue
-            a, spec = next(arguments)
-            if not isinstance(a.type, Tensor):
-                parts.append(None)
-                values.append(a)
-                specs.append(spec)
-                continue
-            shape = a.type.shape
-            for index in itertools.product(*map(range, shape)):
-                opened = next((k for k in range(len(shape)) if any(index[k:])), len(shape))
-                if any(index):
-                    depth = len(shape) - 1 - max(k for k in range(len(shape)) if index[k] and not any(index[k + 1 :]))
-                    parts.append("]" * depth + ", " + "[" * depth)
-                else:
-                    parts.append("[" * opened)
-                parts.append(None)
-                values.append(b.get(self._cell(a), *(ir.Lit(k, i32) for k in index)))
-                specs.append(spec)
-            parts.append("]" * len(shape))
-        b.emit(ir.Print(tuple(parts), tuple(values), op.loc, tuple(specs)))
 
     # stacks of tensors
 
@@ -315,7 +280,6 @@ class _Lowering:
     def _loop(self, op: ir.For | ir.While) -> None:
         """Carried tensors have one cell each for the whole loop."""
         initial = op.initial
-        lead = len(op.args) - len(initial)
         keep = [k for k, a in enumerate(initial) if not isinstance(a.type, Tensor)]
         arrays = [k for k, a in enumerate(initial) if isinstance(a.type, Tensor)]
         taken: set[ir.Var] = set()
@@ -337,7 +301,6 @@ class _Lowering:
             head = 1 if isinstance(op, ir.For) else 0
             for k, cell in zip(arrays, cells, strict=True):
                 self._cells[r.params[head + k]] = cell
-            params = (*r.params[:head], *(r.params[head + k] for k in keep))
             is_condition = isinstance(op, ir.While) and r is op.condition
             with self._b.region() as opened:
                 for inner in r.body:
@@ -345,10 +308,8 @@ class _Lowering:
                 self._b.loc = op.loc
                 if not is_condition:
                     self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
-            yields = r.yields if is_condition else tuple([r.yields[k] for k in keep])
-            regions.append(ir.Region(params, tuple(opened.body), yields))
-        args = (*op.args[:lead], *(initial[k] for k in keep))
-        self._b.emit(op.rebuilt(args, tuple(regions), tuple([op.outs[k] for k in keep])))
+            regions.append(ir.Region(r.params, tuple(opened.body), r.yields))
+        self._b.emit(keeping(op.rebuilt(op.args, tuple(regions)), keep))
 
     def _settle(self, moves: list[tuple[ir.Atom, ir.Var]]) -> None:
         """Parallel copy of yielded tensors into their cells."""
@@ -393,11 +354,11 @@ class _Lowering:
                     self._visit(inner)
                 self._b.loc = op.loc
                 self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
-            regions.append(ir.Region((), tuple(opened.body), tuple([r.yields[k] for k in keep])))
+            regions.append(ir.Region((), tuple(opened.body), r.yields))
         for k, cell in zip(arrays, cells, strict=True):
             self._cells[op.outs[k]] = cell
         self._b.loc = op.loc
-        self._b.emit(op.rebuilt(op.args, tuple(regions), tuple([op.outs[k] for k in keep])))
+        self._b.emit(keeping(op.rebuilt(op.args, tuple(regions)), keep))
 
 
 def _origin(region: ir.Region, atom: ir.Atom) -> ir.Var:

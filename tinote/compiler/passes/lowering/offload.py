@@ -24,9 +24,9 @@ from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.buffers import root_of
 from tinote.ir.prune import prune
-from tinote.ir.query import free_variables, walk
+from tinote.ir.query import free_variables, trip_count, walk
 from tinote.ir.rewrite import Rewriter
-from tinote.ir.types import Scalar, Tensor, i32
+from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
 
 #: The contents of one task: serial operations, or a parallel loop.
@@ -259,15 +259,11 @@ def _in_order(op: ir.For) -> ir.For:
     return ir.For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
 
 
-def _components(shape: tuple[int, ...]) -> list[tuple[ir.Lit, ...]]:
-    return [tuple(ir.Lit(k, i32) for k in index) for index in itertools.product(*map(range, shape))]
-
-
 def _store(body: list[ir.Op], buffer: ir.Buffer, value: ir.Var, loc: Span) -> None:
     if isinstance(value.type, Scalar):
         body.append(ir.Store(buffer, (), value, loc))
         return
-    for index in _components(buffer.element):
+    for index in ir.component_indices(buffer.element):
         component = ir.Var(buffer.dtype)
         body.append(ir.Prim(p.extract, (value, *index), (component,), loc))
         body.append(ir.Store(buffer, index, component, loc))
@@ -278,7 +274,7 @@ def _load(body: list[ir.Op], buffer: ir.Buffer, out: ir.Var, loc: Span) -> None:
         body.append(ir.Load(buffer, (), (out,), loc))
         return
     parts: list[ir.Atom] = []
-    for index in _components(buffer.element):
+    for index in ir.component_indices(buffer.element):
         component = ir.Var(buffer.dtype)
         body.append(ir.Load(buffer, index, (component,), loc))
         parts.append(component)
@@ -287,7 +283,8 @@ def _load(body: list[ir.Op], buffer: ir.Buffer, out: ir.Var, loc: Span) -> None:
 
 def _length(op: ir.For) -> float:
     """The number of iterations; infinite where it is not literal."""
-    return int(op.hi.value) - int(op.lo.value) if isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit) else math.inf
+    count = trip_count(op.lo, op.hi)
+    return math.inf if count is None else count
 
 
 def _inside_out(outer: ir.For) -> ir.For:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from tinote.errors import CompilerBug
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.rewrite import clone_region
+from tinote.ir.rewrite import Rewriting, clone_region, remade, same
 from tinote.ir.types import Ref, Scalar, Tensor, u1
 
 
@@ -56,26 +56,13 @@ def _collect(region: ir.Region, assigned: dict[ir.Region, frozenset[ir.Var]]) ->
 Values = dict[ir.Var, ir.Atom]  # the present value of each cell in scope
 
 
-class _Promoter:
+class _Promoter(Rewriting):
     """Walks in order with the present value of every cell in scope."""
 
     def __init__(self, assigned: dict[ir.Region, frozenset[ir.Var]]) -> None:
+        super().__init__()
         self.assigned = assigned
-        self.env: dict[ir.Var, ir.Atom] = {}
-        self.out: list[ir.Op] = []
         self.values: Values = {}
-
-    def get(self, atom: ir.Atom) -> ir.Atom:
-        env = self.env
-        while type(atom) is ir.Var and atom in env:
-            atom = env[atom]
-        return atom
-
-    def atoms(self, atoms: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
-        env = self.env
-        if any(type(a) is ir.Var and a in env for a in atoms):
-            return tuple([self.get(a) for a in atoms])
-        return atoms
 
     def walk(self, region: ir.Region, values: Values) -> tuple[list[ir.Op], tuple[ir.Atom, ...]]:
         """The new body of `region` and its own yields; `values` afterwards holds what the cells hold at its end."""
@@ -85,13 +72,16 @@ class _Promoter:
             self.op(op)
         body, self.out = self.out, saved_out
         self.values = saved_values
-        return body, self.atoms(region.yields)
+        return body, self.renamed(region.yields)
 
     def region(self, region: ir.Region, values: Values) -> ir.Region:
         """`region` with its own parameters and yields."""
         body, yields = self.walk(region, values)
-        unchanged = len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True))
-        return region if unchanged and yields is region.yields else ir.Region(region.params, tuple(body), yields)
+        return (
+            region
+            if same(body, region.body) and yields is region.yields
+            else ir.Region(region.params, tuple(body), yields)
+        )
 
     def op(self, op: ir.Op) -> None:
         kind = type(op)
@@ -108,13 +98,12 @@ class _Promoter:
         elif isinstance(op, ir.While):
             self.while_(op)
         else:
-            args = self.atoms(op.args)
+            args = self.renamed(op.args)
             regions = op.regions
             if regions:
                 self.refuse(op)
                 regions = tuple([self.region(r, dict(self.values)) for r in regions])
-            same = args is op.args and all(a is b for a, b in zip(regions, op.regions, strict=True))
-            self.out.append(op if same else op.rebuilt(args, regions))
+            self.out.append(remade(op, args, regions))
 
     def refuse(self, op: ir.Op) -> None:
         """Raise if code that runs in parallel assigns a cell declared outside."""
@@ -136,14 +125,12 @@ class _Promoter:
         t = op.outs[0].type.content
         if isinstance(t, Scalar):
             return ir.Lit(0, t)
-        out = ir.Var(t, op.outs[0].name)
-        self.out.append(ir.Prim(p.pack, (ir.Lit(0, t.dtype),) * t.count, (out,), op.loc, op.origin))
-        return out
+        return self.apply(p.pack, t, op, *[ir.Lit(0, t.dtype)] * t.count, name=op.outs[0].name)
 
     def read(self, op: ir.Op) -> None:
         value = self.values[self.cell(op)]
         if len(op.args) > 1:
-            self.out.append(ir.Prim(p.extract, (value, *self.atoms(op.args[1:])), op.outs, op.loc, op.origin))
+            self.out.append(ir.Prim(p.extract, (value, *self.renamed(op.args[1:])), op.outs, op.loc, op.origin))
         else:
             self.env[op.outs[0]] = value
 
@@ -153,9 +140,7 @@ class _Promoter:
         if len(op.args) > 2:
             old = self.values[cell]
             assert isinstance(old.type, Tensor)
-            new = ir.Var(old.type, cell.name)
-            self.out.append(ir.Prim(p.insert, (old, *self.atoms(op.args[1:-1]), value), (new,), op.loc, op.origin))
-            value = new
+            value = self.apply(p.insert, old.type, op, old, *self.renamed(op.args[1:-1]), value, name=cell.name)
         self.values[cell] = value
 
     def assigned_in(self, op: ir.Op) -> list[ir.Var]:
@@ -172,8 +157,7 @@ class _Promoter:
         cells = self.assigned_in(op)
         if not cells:
             regions = tuple([self.region(r, dict(self.values)) for r in op.regions])
-            same = condition is op.condition and all(a is b for a, b in zip(regions, op.regions, strict=True))
-            self.out.append(op if same else op.rebuilt((condition,), regions))
+            self.out.append(remade(op, (condition,), regions))
             return
         then_values, else_values = dict(self.values), dict(self.values)
         then_body, then_yields = self.walk(op.then, then_values)
@@ -190,12 +174,11 @@ class _Promoter:
     def loop(self, op: ir.For) -> None:
         if op.parallel:
             self.refuse(op)
-        args = self.atoms(op.args)
+        args = self.renamed(op.args)
         cells = self.assigned_in(op)
         if not cells:
             body = self.region(op.body, dict(self.values))
-            same = args is op.args and body is op.body
-            self.out.append(op if same else op.rebuilt(args, (body,)))
+            self.out.append(remade(op, args, (body,)))
             return
         params, outs = [self.fresh(c) for c in cells], [self.fresh(c) for c in cells]
         values = {**self.values, **dict(zip(cells, params, strict=True))}
@@ -210,11 +193,10 @@ class _Promoter:
         if any(c in self.assigned[op.condition] for c in cells):
             op = self.evaluated_before(op)
             cells = self.assigned_in(op)
-        args = self.atoms(op.args)
+        args = self.renamed(op.args)
         if not cells:
             regions = tuple([self.region(r, dict(self.values)) for r in op.regions])
-            same = args is op.args and all(a is b for a, b in zip(regions, op.regions, strict=True))
-            self.out.append(op if same else op.rebuilt(args, regions))
+            self.out.append(remade(op, args, regions))
             return
         tests, params, outs = ([self.fresh(c) for c in cells] for _ in range(3))
         values = {**self.values, **dict(zip(cells, tests, strict=True))}

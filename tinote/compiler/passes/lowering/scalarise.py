@@ -16,7 +16,6 @@ components.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 
 from tinote.errors import KernelTypeError
 from tinote.ir import nodes as ir
@@ -24,7 +23,8 @@ from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_message
 from tinote.ir.query import walk
-from tinote.ir.types import Tensor, Type, i32
+from tinote.ir.rewrite import Rewriting, remade, same
+from tinote.ir.types import Tensor, Type, indices_of
 
 
 def scalarise(fn: ir.Function) -> ir.Function:
@@ -107,27 +107,12 @@ class _Webs:
         return self.root(v) in self.kept
 
 
-def _literals(indices: tuple[int, ...]) -> tuple[ir.Lit, ...]:
-    return tuple([ir.Lit(k, i32) for k in indices])
-
-
-def _component_indices(t: Tensor) -> list[tuple[int, ...]]:
-    """The indices of all components, in row-major order."""
-    return list(product(*[range(n) for n in t.shape]))
-
-
-class _Scalariser:
+class _Scalariser(Rewriting):
     def __init__(self, webs: _Webs) -> None:
+        super().__init__()
         self.webs = webs
         #: the components of each tensor that was split, in row-major order
         self.parts: dict[ir.Var, tuple[ir.Atom, ...]] = {}
-        self.env: dict[ir.Var, ir.Atom] = {}
-        self.out: list[ir.Op] = []
-
-    def get(self, atom: ir.Atom) -> ir.Atom:
-        while type(atom) is ir.Var and atom in self.env:
-            atom = self.env[atom]
-        return atom
 
     def apart(self, v: ir.Atom) -> bool:
         """Whether `v` is a tensor that is split."""
@@ -141,7 +126,7 @@ class _Scalariser:
             return (v,)
         assert isinstance(v.type, Tensor)
         dtype = v.type.dtype
-        found = tuple([ir.Var(dtype, _part_name(v, position)) for position in _component_indices(v.type)])
+        found = tuple([ir.Var(dtype, _part_name(v, position)) for position in indices_of(v.type.shape)])
         self.parts[v] = found
         return found
 
@@ -154,12 +139,12 @@ class _Scalariser:
         assert isinstance(atom, ir.Var) and isinstance(atom.type, Tensor)
         if atom in self.parts:
             return self.parts[atom]
-        found: list[ir.Atom] = []
-        for position in _component_indices(atom.type):
-            out = ir.Var(atom.type.dtype, _part_name(atom, position))
-            self.out.append(ir.Prim(p.extract, (atom, *_literals(position)), (out,), near.loc, near.origin))
-            found.append(out)
-        return tuple(found)
+        return tuple(
+            [
+                self.apply(p.extract, atom.type.dtype, near, atom, *ir.literal_indices(i), name=_part_name(atom, i))
+                for i in indices_of(atom.type.shape)
+            ]
+        )
 
     def flat(self, atoms: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
         """Operands, each split tensor replaced by its components."""
@@ -174,9 +159,7 @@ class _Scalariser:
     def whole(self, atom: ir.Atom, near: ir.Op) -> ir.Atom:
         """`atom` as one value: packed if it was split."""
         if type(atom) is ir.Var and atom in self.parts:
-            out = ir.Var(atom.type, atom.name)
-            self.out.append(ir.Prim(p.pack, self.parts[atom], (out,), near.loc, near.origin))
-            return out
+            return self.apply(p.pack, atom.type, near, *self.parts[atom], name=atom.name)
         return self.get(atom)
 
     def bind(self, op: ir.Op, parts: Sequence[ir.Atom]) -> None:
@@ -195,10 +178,8 @@ class _Scalariser:
             self.op(op)
         yields = self.flat(region.yields)
         body, self.out = self.out, saved
-        if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
-            same = len(params) == len(region.params) and len(yields) == len(region.yields)
-            if same and all(a is b for a, b in zip((*params, *yields), (*region.params, *region.yields), strict=True)):
-                return region
+        if same(body, region.body) and same(params, region.params) and same(yields, region.yields):
+            return region
         return ir.Region(params, tuple(body), yields)
 
     def op(self, op: ir.Op) -> None:
@@ -218,9 +199,7 @@ class _Scalariser:
             args = self.flat(op.args)
             regions = tuple([self.region(r) for r in op.regions])
             outs = self.all_fresh(op.outs)
-            old, new = (*op.args, *op.regions, *op.outs), (*args, *regions, *outs)
-            same = len(old) == len(new) and all(a is b for a, b in zip(new, old, strict=True))
-            self.out.append(op if same else op.rebuilt(args, regions, outs))
+            self.out.append(remade(op, args, regions) if same(outs, op.outs) else op.rebuilt(args, regions, outs))
 
     def prim(self, op: ir.Prim) -> None:
         prim = op.prim
@@ -242,7 +221,7 @@ class _Scalariser:
                 self.elementwise(op)
                 return
         args = tuple([self.whole(a, op) if isinstance(a.type, Tensor) else self.get(a) for a in op.args])
-        self.out.append(op if all(a is b for a, b in zip(args, op.args, strict=True)) else op.rebuilt(args))
+        self.out.append(remade(op, args))
 
     def elementwise(self, op: ir.Prim) -> None:
         out = op.out
@@ -250,36 +229,34 @@ class _Scalariser:
         count = out.type.count
         columns = [self.components(a, op) if isinstance(a.type, Tensor) else (self.get(a),) * count for a in op.args]
         parts: list[ir.Atom] = []
-        for position, args in zip(_component_indices(out.type), zip(*columns, strict=True), strict=True):
-            part = ir.Var(out.type.dtype, _part_name(out, position))
-            self.out.append(ir.Prim(op.prim, args, (part,), op.loc, op.origin))
-            parts.append(part)
+        for position, args in zip(indices_of(out.type.shape), zip(*columns, strict=True), strict=True):
+            parts.append(self.apply(op.prim, out.type.dtype, op, *args, name=_part_name(out, position)))
         self.bind(op, parts)
 
     def load(self, op: ir.Load) -> None:
         out, index = op.out, tuple([self.get(a) for a in op.index])
         assert isinstance(out.type, Tensor)
         parts: list[ir.Atom] = []
-        for position in _component_indices(out.type):
+        for position in indices_of(out.type.shape):
             part = ir.Var(out.type.dtype, _part_name(out, position))
-            self.out.append(ir.Load(op.buffer, (*index, *_literals(position)), (part,), op.loc, op.origin))
+            self.out.append(ir.Load(op.buffer, (*index, *ir.literal_indices(position)), (part,), op.loc, op.origin))
             parts.append(part)
         self.bind(op, parts)
 
     def store(self, op: ir.Store) -> None:
         index = tuple([self.get(a) for a in op.index])
         assert isinstance(op.value.type, Tensor)
-        positions = _component_indices(op.value.type)
+        positions = indices_of(op.value.type.shape)
         for position, value in zip(positions, self.components(op.value, op), strict=True):
-            self.out.append(ir.Store(op.buffer, (*index, *_literals(position)), value, op.loc, op.origin))
+            self.out.append(ir.Store(op.buffer, (*index, *ir.literal_indices(position)), value, op.loc, op.origin))
 
     def atomic(self, op: ir.Atomic) -> None:
         index = tuple([self.get(a) for a in op.index])
         assert isinstance(op.value.type, Tensor)
         old: list[ir.Atom] = []
-        for position, value in zip(_component_indices(op.value.type), self.components(op.value, op), strict=True):
+        for position, value in zip(indices_of(op.value.type.shape), self.components(op.value, op), strict=True):
             outs = tuple([ir.Var(op.buffer.dtype, _part_name(v, position)) for v in op.outs])
-            where = (*index, *_literals(position))
+            where = (*index, *ir.literal_indices(position))
             self.out.append(ir.Atomic(op.prim, op.buffer, where, value, outs, op.loc, op.origin, op.plain))
             old += outs
         if op.outs:
@@ -302,7 +279,7 @@ class _Scalariser:
                 parts.append(None)
                 args.append(self.get(arg))
             specs += [spec] * (len(args) - len(specs))
-        if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
+        if same(args, op.args):
             self.out.append(op)
         else:
             self.out.append(ir.Print(tuple(merged(parts)), tuple(args), op.loc, tuple(specs)))

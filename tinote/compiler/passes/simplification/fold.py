@@ -22,7 +22,8 @@ from tinote.compiler.passes.simplification.identities import Algebra
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.primitives import Primitive
-from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.query import trip_count
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, keeping
 from tinote.ir.types import Scalar, Tensor, Type, i32
 
 
@@ -54,7 +55,7 @@ class _Folder(Rewriter):
         elif isinstance(op, ir.For):
             self.loop(op)
         elif isinstance(op, ir.While):
-            self.while_(op)
+            self.carrying_less(op, [self.get(a) for a in op.initial])
         else:
             super().nest(op)
 
@@ -95,8 +96,7 @@ class _Folder(Rewriter):
         if len(kept) < len(op.outs):
             if simple and not kept:
                 return
-            regions = [ir.Region((), r.body, tuple([r.yields[k] for k in kept])) for r in (then, orelse)]
-            new = op.rebuilt((condition,), tuple(regions), tuple([op.outs[k] for k in kept]))
+            new = keeping(new, kept)
         self.out.append(new)
 
     def assuming(self, condition: ir.Var, value: bool, region: ir.Region) -> ir.Region:
@@ -130,57 +130,27 @@ class _Folder(Rewriter):
     def loop(self, op: ir.For) -> None:
         lo, hi = self.get(op.lo), self.get(op.hi)
         initial = [self.get(a) for a in op.initial]
-        trip_count = (
-            int(hi.value - lo.value) if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) else 0 if lo is hi else None
-        )
-        if trip_count is not None and trip_count <= 0:
+        count = 0 if lo is hi else trip_count(lo, hi)
+        if count == 0:
             self.env.update(zip(op.outs, initial, strict=True))
             return
-        if trip_count == 1:
+        if count == 1:
             self.env.update(zip(op.body.params, (lo, *initial), strict=True))
             self.inline(op, op.body)
             return
-        body = op.body
-        kept = self.really_carried(op.outs, initial, (op.carried,), body.yields)
-        if len(kept) < len(op.outs):
-            params = (op.index, *[op.carried[k] for k in kept])
-            body = ir.Region(params, body.body, tuple([body.yields[k] for k in kept]))
-            new = op.rebuilt((lo, hi, *[initial[k] for k in kept]), (body,), tuple([op.outs[k] for k in kept]))
-            super().nest(new)
-        else:
-            super().nest(op)
+        self.carrying_less(op, initial)
 
-    def while_(self, op: ir.While) -> None:
-        initial = [self.get(a) for a in op.initial]
-        kept = self.really_carried(op.outs, initial, (op.condition.params, op.body.params), op.body.yields)
-        if len(kept) < len(op.outs):
-            test, body = op.condition, op.body
-            test = ir.Region(tuple([test.params[k] for k in kept]), test.body, test.yields)
-            yields = tuple([body.yields[k] for k in kept])
-            body = ir.Region(tuple([body.params[k] for k in kept]), body.body, yields)
-            initial = [initial[k] for k in kept]
-            new = op.rebuilt(tuple(initial), (test, body), tuple([op.outs[k] for k in kept]))
-            super().nest(new)
-        else:
-            super().nest(op)
-
-    def really_carried(
-        self,
-        outs: tuple[ir.Var, ...],
-        initial: list[ir.Atom],
-        params: tuple[tuple[ir.Var, ...], ...],
-        yields: tuple[ir.Atom, ...],
-    ) -> list[int]:
-        """The positions of carried values that may change; the others are replaced by their initial values."""
+    def carrying_less(self, op: ir.For | ir.While, initial: Sequence[ir.Atom]) -> None:
+        """Rewrite a loop without the carried values that never change: their initial values replace these."""
+        lead = len(op.body.params) - len(op.outs)
+        groups = [op.outs, *[r.params[lead:] for r in op.regions]]
         kept: list[int] = []
-        for k, (out, start, y) in enumerate(zip(outs, initial, yields, strict=True)):
-            if y is params[-1][k] or self.get(y) == start:
-                self.env[out] = start
-                for group in params:
-                    self.env[group[k]] = start
+        for k, (start, param, y) in enumerate(zip(initial, groups[-1], op.body.yields, strict=True)):
+            if y is param or self.get(y) == start:
+                self.env.update(dict.fromkeys([group[k] for group in groups], start))
             else:
                 kept.append(k)
-        return kept
+        super().nest(op if len(kept) == len(op.outs) else keeping(op, kept))
 
     # everything else
 

@@ -20,7 +20,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet
 from tinote.ir.buffers import root_of
-from tinote.ir.query import walk
+from tinote.ir.query import surely_iterates, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Tensor, is_integer
 
@@ -50,11 +50,9 @@ class _Hoister(Rewriter):
             # `parallel_depth` counts this loop, too.
             if op.parallel and self.parallel_depth <= 1:
                 return KEEP
-            iterates = isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit) and op.lo.value < op.hi.value
-        elif isinstance(op, ir.While):
-            iterates = False
-        else:
+        elif not isinstance(op, ir.While):
             return KEEP
+        iterates = surely_iterates(op)
         written = _written(op)
         regions: list[ir.Region] = []
         changed = False

@@ -24,9 +24,6 @@ from tinote.ir.types import Scalar, Tensor, Type, element_type, is_integer, u1
 Application = tuple[Primitive, tuple[Atom, ...]]
 Result = Atom | Application | None
 
-_MIRRORED = {p.lt: p.gt, p.gt: p.lt, p.le: p.ge, p.ge: p.le, p.eq: p.eq, p.ne: p.ne}
-_NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.eq}
-
 
 class Algebra:
     """Simplifies applications with the definitions seen so far; `emit` adds an operation before the one being
@@ -292,7 +289,7 @@ def _comparison(prim: Primitive) -> Callable[[Algebra, tuple[Atom, ...], Type], 
         if operand is u1 and type(y) is Lit and prim in (p.eq, p.ne):
             return x if (prim is p.eq) == bool(y.value) else (p.logical_not, (x,))
         if type(x) is Lit:
-            return _MIRRORED[prim], (y, x)
+            return p.MIRRORED[prim], (y, x)
         return None
 
     return rule
@@ -304,8 +301,8 @@ def _not(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
         return None
     if op.prim is p.logical_not:
         return op.args[0]
-    if op.prim in _NEGATED and (element_type(op.args[0].type).kind != "f" or op.prim in (p.eq, p.ne)):
-        return _NEGATED[op.prim], op.args
+    if op.prim in p.NEGATED and (element_type(op.args[0].type).kind != "f" or op.prim in (p.eq, p.ne)):
+        return p.NEGATED[op.prim], op.args
     return None
 
 
@@ -416,7 +413,7 @@ _RULES: dict[Primitive, Callable[[Algebra, tuple[Atom, ...], Type], Result]] = {
     p.invert: _invert,
     p.shl: _shift,
     p.shr: _shift,
-    **{prim: _comparison(prim) for prim in _MIRRORED},
+    **{prim: _comparison(prim) for prim in p.MIRRORED},
     p.logical_not: _not,
     p.select: _select,
     p.cast: _cast,

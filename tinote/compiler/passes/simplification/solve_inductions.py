@@ -24,7 +24,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import bound_in
-from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.rewrite import KEEP, Decision, Rewriter, Rewriting, keeping
 from tinote.ir.types import Scalar, i32, i64, is_integer, u32, u64
 
 #: Additions that may lead from a carried integer to its value in the next iteration. Chosen, not measured.
@@ -55,11 +55,6 @@ class _Solver(Rewriter):
         if not any(_is_number(out) for out in op.outs):
             return KEEP
         return _Loop(self, op).solved()
-
-    def apply(self, prim: Primitive, t: Scalar, near: ir.Op, *args: ir.Atom, into: list[ir.Op] | None = None) -> ir.Var:
-        out = ir.Var(t)
-        (self.out if into is None else into).append(ir.Prim(prim, args, (out,), near.loc, near.origin))
-        return out
 
 
 def _is_number(v: ir.Atom) -> bool:
@@ -136,7 +131,7 @@ class _Loop:
 
     def rewritten(self) -> Sequence[ir.Atom]:
         op, solver = self.op, self.solver
-        head: list[ir.Op] = []
+        head = Rewriting()
         env: dict[ir.Var, ir.Atom] = {}
         kept = [k for k, param in enumerate(op.carried) if param not in self.steps]
         outs: dict[ir.Var, ir.Atom] = {}
@@ -149,23 +144,21 @@ class _Loop:
                 continue
             first, last = (op.index, op.lo) if not op.reverse else (op.hi, op.index)
             env[param] = self.value(start, line, first, last, head, less=1 if op.reverse else 0)
-            outs[out] = self.value(start, line, end, op.lo, None)
+            outs[out] = self.value(start, line, end, op.lo, solver)
         inner = Rewriter(env).region(op.body)
-        params = (op.index, *[op.carried[k] for k in kept])
-        body = ir.Region(params, (*head, *inner.body), tuple([inner.yields[k] for k in kept]))
-        args = (op.lo, op.hi, *[op.initial[k] for k in kept])
-        solver.emit(op.rebuilt(args, (body,), tuple([op.outs[k] for k in kept])))
+        body = ir.Region(op.body.params, (*head.out, *inner.body), inner.yields)
+        solver.emit(keeping(op.rebuilt(op.args, (body,)), kept))
         return [outs.get(out, out) for out in op.outs]
 
     def value(
-        self, start: ir.Atom, line: _Line, to: ir.Atom, since: ir.Atom, into: list[ir.Op] | None, less: int = 0
+        self, start: ir.Atom, line: _Line, to: ir.Atom, since: ir.Atom, into: Rewriting, less: int = 0
     ) -> ir.Atom:
         """`start` and the steps of the iterations from `since` to `to`, less by some."""
         t = start.type
         assert isinstance(t, Scalar)
 
         def apply(prim: Primitive, *args: ir.Atom, type: Scalar = t) -> ir.Var:
-            return self.solver.apply(prim, type, self.op, *args, into=into)
+            return into.apply(prim, type, self.op, *args)
 
         def cast(atom: ir.Atom, type: Scalar) -> ir.Atom:
             return atom if atom.type is type else apply(p.cast, atom, type=type)

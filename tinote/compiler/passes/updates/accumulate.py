@@ -31,7 +31,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet, indices_differ
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import bound_in, walk
+from tinote.ir.query import bound_in, surely_iterates, walk
 from tinote.ir.reductions import can_be_reduced
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
@@ -123,7 +123,7 @@ class _Accumulator(Rewriter):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
         if self.reduces and isinstance(loop, ir.For) and loop.parallel and self.are_shared(sums.values()):
             return {}
-        iterates = _surely_iterates(loop)
+        iterates = surely_iterates(loop)
         for s in sums.values():
             s.guarded = s.guarded and (s.conditional or not iterates)
             s.has_hit = s.guarded and (s.conditional or isinstance(loop, ir.While))
@@ -196,8 +196,7 @@ class _Accumulator(Rewriter):
             hit = hits.get(s)
             if hit is None:
                 assert isinstance(loop, ir.For)
-                hit = ir.Var(u1)
-                self.emit(ir.Prim(p.lt, (loop.lo, loop.hi), (hit,), loop.loc, loop.origin))
+                hit = self.apply(p.lt, u1, loop, loop.lo, loop.hi)
             self.emit(ir.If(hit, ir.Region((), (update,)), ir.Region((), ()), (), s.first.loc, s.first.origin))
 
 
@@ -266,12 +265,6 @@ class _Summing:
 
 def _element(op: ir.Atomic) -> _Element:
     return _Element(op.buffer, op.prim, op.index)
-
-
-def _surely_iterates(loop: ir.For | ir.While) -> bool:
-    if not isinstance(loop, ir.For) or not isinstance(loop.lo, ir.Lit) or not isinstance(loop.hi, ir.Lit):
-        return False
-    return loop.lo.value < loop.hi.value
 
 
 def _updates(region: ir.Region, conditional: bool) -> Iterable[tuple[ir.Atomic, bool]]:

@@ -35,9 +35,9 @@ from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.buffers import bytes_of
 from tinote.ir.build import Builder
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import span_of, walk
+from tinote.ir.query import span_of, trip_count, walk
 from tinote.ir.ranges import Loop
-from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, clone_region, same
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, clone_region, with_body
 from tinote.ir.types import Scalar, i32, i64, u1
 from tinote.remarks import Remark, Report, unread
 
@@ -75,9 +75,7 @@ def privatise(fn: ir.Function, report: Report = unread, *, one_thread: bool = Fa
             body += _Choice(op, accesses, loads, report).tasks(one_thread)
         else:
             body.append(op)
-    if same(body, fn.region.body):
-        return fn
-    return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
+    return with_body(fn, body)
 
 
 class _Choice:
@@ -273,10 +271,9 @@ def _trips(task: ir.Task) -> dict[ir.Op, float]:
 
 
 def _length(lo: ir.Atom, hi: ir.Atom) -> float:
-    if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit):
-        # Not zero: 0 times infinity (an empty loop in an endless one) would be NaN.
-        return max(int(hi.value) - int(lo.value), 1)
-    return math.inf
+    count = trip_count(lo, hi)
+    # Not zero: 0 times infinity (an empty loop in an endless one) would be NaN.
+    return math.inf if count is None else max(count, 1)
 
 
 class _Redirection(Rewriter):
@@ -291,10 +288,7 @@ class _Redirection(Rewriter):
         if private is None:
             return KEEP
         assert isinstance(op, ir.Atomic)
-        new = op.rebuilt(self.place(op) if private.is_flat else op.args)
-        assert isinstance(new, ir.Atomic)
-        new.buffer = private.copy
-        self.emit(new)
+        self.emit(op.elsewhere(private.copy, self.place(op) if private.is_flat else op.args))
         return DROP
 
     def place(self, op: ir.Atomic) -> tuple[ir.Atom, ...]:
@@ -304,9 +298,9 @@ class _Redirection(Rewriter):
         buffer = op.buffer
         total: ir.Atom = ir.Lit(0, i64)
         for axis, index in enumerate(op.index[: buffer.rank]):
-            wide = self.apply(p.cast, op, index) if index.type is not i64 else index
+            wide = self.apply(p.cast, i64, op, index) if index.type is not i64 else index
             if axis:
-                total = self.apply(p.add, op, self.apply(p.mul, op, total, self.extent(op, axis)), wide)
+                total = self.apply(p.add, i64, op, self.apply(p.mul, i64, op, total, self.extent(op, axis)), wide)
             else:
                 total = wide
         return (total, *op.args[buffer.rank :])
@@ -317,12 +311,7 @@ class _Redirection(Rewriter):
             return ir.Lit(known, i64)
         length = ir.Var(i32)
         self.emit(ir.Extent(op.buffer, axis, (length,), op.loc))
-        return self.apply(p.cast, op, length)
-
-    def apply(self, prim: Primitive, op: ir.Atomic, *args: ir.Atom) -> ir.Var:
-        out = ir.Var(i64)
-        self.emit(ir.Prim(prim, args, (out,), op.loc, op.origin))
-        return out
+        return self.apply(p.cast, i64, op, length)
 
 
 class _Amounts:

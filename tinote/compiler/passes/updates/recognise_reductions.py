@@ -32,7 +32,7 @@ from tinote.ir.access import Accesses
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
 from tinote.ir.query import bound_in, walk
-from tinote.ir.rewrite import DROP, KEEP, Decision, Replacing, Rewriter, same
+from tinote.ir.rewrite import DROP, KEEP, Decision, Replacing, Rewriter, with_body
 from tinote.ir.types import Ref, u1
 from tinote.remarks import Remark, Report, unread
 
@@ -79,12 +79,7 @@ class _Loops:
                 body += self.loop(op, k)
             else:
                 body.append(op)
-        region = self.fn.region
-        return (
-            self.fn
-            if same(body, region.body)
-            else self.fn.with_region(ir.Region(region.params, tuple(body), region.yields))
-        )
+        return with_body(self.fn, body)
 
     def loop(self, loop: ir.For, position: int) -> list[ir.Op]:
         touched = _components(loop)
@@ -466,9 +461,9 @@ class _ToCells(Rewriter):
             self.emit(ir.Set((cell, op.value), (), (), op.loc, op.origin))
         else:
             assert isinstance(op, ir.Atomic)
-            old, new = op.out if op.outs else ir.Var(op.buffer.dtype), ir.Var(op.buffer.dtype)
+            old = op.out if op.outs else ir.Var(op.buffer.dtype)
             self.emit(ir.Get((cell,), (old,), (), op.loc, op.origin))
-            self.emit(ir.Prim(op.prim, (old, op.value), (new,), op.loc, op.origin))
+            new = self.apply(op.prim, op.buffer.dtype, op, old, op.value)
             self.emit(ir.Set((cell, new), (), (), op.loc, op.origin))
         return DROP
 

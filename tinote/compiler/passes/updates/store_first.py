@@ -21,8 +21,7 @@ from collections.abc import Collection, Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
-from tinote.ir.nodes import Atom, Atomic, Buffer, For, Function, Lit, Op, Prim, Store, Var
-from tinote.ir.primitives import Primitive
+from tinote.ir.nodes import Atom, Atomic, Buffer, For, Function, Lit, Op, Store
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Tangents, i16, i32, i64, u1
@@ -114,12 +113,7 @@ class _Storer(Rewriter):
         if isinstance(value, Lit):
             return Lit(0.0, value.type) if value.value == 0 else value
         whole = _WHOLE[value.type.bits]
-        bits = self.prim(p.bitcast, (value,), whole, near)
-        is_negative_zero = self.prim(p.eq, (bits, Lit(whole.lowest, whole)), u1, near)
-        chosen = self.prim(p.select, (is_negative_zero, Lit(0, whole), bits), whole, near)
-        return self.prim(p.bitcast, (chosen,), value.type, near)
-
-    def prim(self, prim: Primitive, args: tuple[Atom, ...], t: Scalar, near: Op) -> Var:
-        out = Var(t)
-        self.emit(Prim(prim, args, (out,), near.loc, near.origin))
-        return out
+        bits = self.apply(p.bitcast, whole, near, value)
+        is_negative_zero = self.apply(p.eq, u1, near, bits, Lit(whole.lowest, whole))
+        chosen = self.apply(p.select, whole, near, is_negative_zero, Lit(0, whole), bits)
+        return self.apply(p.bitcast, value.type, near, chosen)

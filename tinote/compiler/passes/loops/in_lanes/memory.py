@@ -124,11 +124,11 @@ def product_of(e: LoopInLanes, a: ir.Atom, factor: int) -> ir.Atom:
 
 def load(e: LoopInLanes, op: ir.Load) -> None:
     offset = offset_of(e, op)
-    e.emit(MaskedLoad(op.buffer, offset, e.mask, (e.lanes_for(op.out),), op.loc, op.origin))
+    e.emit(MaskedLoad(op.buffer, (offset, e.mask), (e.lanes_for(op.out),), op.loc, op.origin))
 
 
 def store(e: LoopInLanes, op: ir.Store) -> None:
-    e.emit(MaskedStore(op.buffer, offset_of(e, op), e.mask, e.spread(op.value), op.loc, op.origin))
+    e.emit(MaskedStore(op.buffer, (offset_of(e, op), e.mask), e.spread(op.value), op.loc, op.origin))
 
 
 def update_column(e: LoopInLanes, op: ir.Atomic, columns: Columns) -> None:
@@ -145,9 +145,9 @@ def update_column(e: LoopInLanes, op: ir.Atomic, columns: Columns) -> None:
         e.emit(Ramp((ir.Lit(0, i64), ir.Lit(size, i64)), (lane,), (), op.loc))
         at = e.prim(p.add, at, lane, t=t)
     old = ir.Var(e.type(op.buffer.dtype))
-    e.emit(MaskedLoad(columns.view, at, mask, (old,), op.loc, op.origin))
+    e.emit(MaskedLoad(columns.view, (at, mask), (old,), op.loc, op.origin))
     new = e.prim(op.prim, old, value, t=old.type)
-    e.emit(MaskedStore(columns.view, at, mask, new, op.loc, op.origin))
+    e.emit(MaskedStore(columns.view, (at, mask), new, op.loc, op.origin))
 
 
 def atomic(e: LoopInLanes, op: ir.Atomic) -> None:
@@ -166,9 +166,9 @@ def atomic(e: LoopInLanes, op: ir.Atomic) -> None:
         return
     value, offset = e.spread(op.value), offset_of(e, op)
     old = e.lanes_for(op.out) if op.outs else ir.Var(value.type)
-    e.emit(MaskedLoad(op.buffer, offset, e.mask, (old,), op.loc, op.origin))
+    e.emit(MaskedLoad(op.buffer, (offset, e.mask), (old,), op.loc, op.origin))
     new = e.prim(op.prim, old, value, t=value.type)
-    e.emit(MaskedStore(op.buffer, offset, e.mask, new, op.loc, op.origin))
+    e.emit(MaskedStore(op.buffer, (offset, e.mask), new, op.loc, op.origin))
 
 
 def one_by_one(e: LoopInLanes, op: ir.Atomic) -> None:
