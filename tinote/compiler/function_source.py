@@ -24,21 +24,6 @@ class FunctionSource:
     for them.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "annotations",
-        "closure",
-        "defaults",
-        "file",
-        "globals",
-        "is_func",
-        "is_plain",
-        "may_recurse",
-        "name",
-        "text",
-        "tree",
-    )
-
     def __init__(
         self,
         name: str,

@@ -154,20 +154,6 @@ class LaunchBlock:
     and `singles` as i64, f64 and f32 (a single sits in the low half of its slot: slot `i` is `singles[2 * i]`).
     """
 
-    __slots__ = (
-        "_drain",
-        "_memory",
-        "_prints",
-        "_runtime",
-        "_scratch",
-        "address",
-        "floats",
-        "head",
-        "integers",
-        "singles",
-        "slots",
-    )
-
     def __init__(self, launcher: Launcher) -> None:
         runtime = launcher.runtime
         self._runtime = runtime
@@ -258,26 +244,6 @@ class Launcher(Stoppable):
     launcher: the owners of addresses in `initial`. `write` gets printed text, on the launching thread (default:
     `sys.stdout`).
     """
-
-    __slots__ = (
-        "_blocks",
-        "_keep",
-        "_launch",
-        "_prints",
-        "binary",
-        "entry_address",
-        "formats",
-        "initial",
-        "memory_limit",
-        "num_threads",
-        "release",
-        "reuse",
-        "runtime",
-        "scratch_stride",
-        "sites",
-        "slots",
-        "write",
-    )
 
     def __init__(
         self,

@@ -168,23 +168,6 @@ class Results:
 class FunctionFrame:
     """One function that is being lowered: the kernel, or a device function at one of its calls."""
 
-    __slots__ = (
-        "annotated",
-        "assigned",
-        "builtin",
-        "depth",
-        "ended",
-        "inlined_at",
-        "is_routine",
-        "key",
-        "loops",
-        "parent",
-        "results",
-        "scope",
-        "shared",
-        "source",
-    )
-
     def __init__(
         self,
         source: FunctionSource,

@@ -149,24 +149,6 @@ def _features(device: Device) -> Features:
 class GpuCode(TextCode):
     """WGSL bound to memory: `launch(values)` runs it, as that of machine code (`Native`) does."""
 
-    __slots__ = (
-        "_arrays",
-        "_bound",
-        "_bounds",
-        "_clocks",
-        "_config",
-        "_device",
-        "_fields",
-        "_fn",
-        "_known",
-        "_program",
-        "_repeat",
-        "_shader",
-        "_waits",
-        "_written",
-        "check",
-    )
-
     def __init__(
         self,
         fn: Function,

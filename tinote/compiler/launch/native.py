@@ -180,26 +180,6 @@ class Native:
     `seconds` is what it took to make or to find, `origin` where the machine code came from.
     """
 
-    __slots__ = (
-        "_acquire",
-        "_array_buffers",
-        "_arrays",
-        "_extents",
-        "_memories",
-        "_pack",
-        "_planes",
-        "_pointers",
-        "_release",
-        "_results",
-        "_reuse",
-        "_run",
-        "launcher",
-        "metadata",
-        "origin",
-        "seconds",
-        "tasks",
-    )
-
     def __init__(
         self,
         metadata: ExecutableMetadata,
@@ -417,8 +397,6 @@ def address_sources(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
 
 class Profiled(Native):
     """The same with clocks in it: every launch tells the process's profile what its tasks took."""
-
-    __slots__ = ()
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         block = self._acquire()

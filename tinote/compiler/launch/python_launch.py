@@ -37,18 +37,6 @@ class PythonCode(TextCode):
     the user's globals, which a debugger that stops in the kernel finds there.
     """
 
-    __slots__ = (
-        "_arrays",
-        "_bound_memories",
-        "_clock",
-        "_function",
-        "_memories",
-        "_memory_limit",
-        "_module",
-        "_returned",
-        "_running",
-    )
-
     def __init__(
         self,
         fn: Function,

@@ -52,31 +52,6 @@ class FunctionText:
     without them.
     """
 
-    __slots__ = (
-        "_labels",
-        "_stack_left",
-        "_values",
-        "block",
-        "cold",
-        "cold_marks",
-        "definitions",
-        "flags",
-        "fused",
-        "head",
-        "helpers",
-        "lanes",
-        "lines",
-        "magnitudes",
-        "mark",
-        "marks",
-        "no_wrap",
-        "numeric_extrema",
-        "ranges",
-        "roots",
-        "scope",
-        "summing",
-    )
-
     def __init__(self, flags: str = "", helpers: dict[str, str] | None = None, *, fused: bool = True) -> None:
         #: fast-math flags of floating point instructions, with a leading blank
         self.flags = flags
