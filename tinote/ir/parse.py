@@ -13,11 +13,13 @@ from collections.abc import Callable
 
 from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile
+from tinote.ir.lanes import LoadTile, MaskedLoad, MaskedStore, Reduce, StoreTile
 from tinote.ir.primitives import PRIMITIVES, Primitive
+from tinote.ir.text import PLAIN_WORDS
 from tinote.ir.tokens import NUMBER, SourceLine, TextReader
 from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tensor, Tile, Type, scalar_named, u1, weak_float, weak_int
 
+_PLAIN = {word: kind for kind, word in PLAIN_WORDS.items()}
 _LITERAL = re.compile(rf"({NUMBER})_?(.*)")
 
 
@@ -273,20 +275,16 @@ class _Parser(TextReader):
             return (
                 LoadTile(buffer, rows, outs, loc) if word == "load" else StoreTile(buffer, rows, self.assigned(), loc)
             )
-        if word == "load":
+        if word in ("load", "store"):
             buffer, index = self.element()
-            if line.take("where"):
-                return MaskedLoad(buffer, (self.offset(index), self.atom()), outs, loc)
-            return ir.Load(buffer, index, outs, loc)
-        if word == "store":
-            buffer, index = self.element()
-            if line.take("where"):
-                return MaskedStore(buffer, (self.offset(index), self.atom()), self.assigned(), loc)
-            return ir.Store(buffer, index, self.assigned(), loc)
-        if word == "broadcast":
-            return Broadcast(self.atoms(), outs, (), loc)
-        if word == "ramp":
-            return Ramp(self.atoms(), outs, (), loc)
+            in_lanes = line.take("where")
+            if in_lanes:
+                index = self.offset(index), self.atom()
+            if word == "load":
+                return (MaskedLoad if in_lanes else ir.Load)(buffer, index, outs, loc)
+            return (MaskedStore if in_lanes else ir.Store)(buffer, index, self.assigned(), loc)
+        if word in _PLAIN:
+            return _PLAIN[word](self.atoms(), () if word == "push" else outs, (), loc)
         if word == "reduce":
             return Reduce(self.primitive(), self.atom(), outs, loc)
         if word == "atomic":
@@ -296,18 +294,10 @@ class _Parser(TextReader):
             buffer = self.buffer()
             line.expect(",")
             return ir.Extent(buffer, line.integer(), outs, loc)
-        if word == "local":
-            return ir.Local(self.atoms(), outs, (), loc)
         if word == "get":
             return ir.Get((self.atom(), *self.brackets()), outs, (), loc)
         if word == "set":
             return ir.Set((self.atom(), *self.brackets(), self.assigned()), (), (), loc)
-        if word == "stack":
-            return ir.NewStack(self.atoms(), outs, (), loc)
-        if word == "push":
-            return ir.Push(self.atoms(), (), (), loc)
-        if word == "pop":
-            return ir.Pop(self.atoms(), outs, (), loc)
         if word == "check":
             return self.check()
         if word == "print":

@@ -55,6 +55,19 @@ from tinote.ir.types import (
 T = TypeVar("T")
 
 
+def power_of(base: T, exponent: int, times: Callable[[T, T], T]) -> T:
+    """A positive power, by repeated squaring."""
+    result: T | None = None
+    while True:
+        if exponent & 1:
+            result = base if result is None else times(result, base)
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        base = times(base, base)
+
+
 def broadcast_shape(types: tuple[Type, ...]) -> tuple[int, ...]:
     """The shape of an elementwise result. Raises `TypeError` when two tensors' shapes differ."""
     shape: tuple[int, ...] = ()

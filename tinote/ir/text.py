@@ -29,6 +29,16 @@ from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, 
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, u1
 
+#: Operations whose text is a word and their operands.
+PLAIN_WORDS: dict[type[ir.Op], str] = {
+    Broadcast: "broadcast",
+    Ramp: "ramp",
+    ir.Local: "local",
+    ir.NewStack: "stack",
+    ir.Push: "push",
+    ir.Pop: "pop",
+}
+
 
 class Line(NamedTuple):
     """One printed line and the operation it belongs to (None for headers and the `yield` at the end of a region)."""
@@ -317,8 +327,9 @@ class _Printer:
 
     def plain(self, op: ir.Op) -> str:
         """The text of an operation without regions, after its outs."""
-        if isinstance(op, ir.Prim):
-            return f"{op.prim.name} {self.atoms(op.args)}".rstrip()
+        word = op.prim.name if isinstance(op, ir.Prim) else PLAIN_WORDS.get(type(op))
+        if word is not None:
+            return f"{word} {self.atoms(op.args)}".rstrip()
         if isinstance(op, LoadTile | StoreTile):
             rows = f"tile {self.element(op.buffer, op.index)} by {self.atoms(op.args[1:3])}{self.where(op)}"
             return f"load {rows}" if isinstance(op, LoadTile) else f"store {rows}, {self.atom(op.value)}"
@@ -331,18 +342,10 @@ class _Printer:
             return f"{how} {op.prim.name} {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
         if isinstance(op, ir.Extent):
             return f"extent @{self.buffer(op.buffer)}, {op.axis}"
-        if isinstance(op, ir.Local):
-            return f"local {self.atoms(op.args)}".rstrip()
         if isinstance(op, ir.Get):
             return f"get {self.cell(op.args)}"
         if isinstance(op, ir.Set):
             return f"set {self.cell(op.args[:-1])}, {self.atom(op.args[-1])}"
-        if isinstance(op, ir.NewStack):
-            return f"stack {self.atoms(op.args)}".rstrip()
-        if isinstance(op, ir.Push | ir.Pop):
-            return f"{'push' if isinstance(op, ir.Push) else 'pop'} {self.atoms(op.args)}"
-        if isinstance(op, Broadcast | Ramp):
-            return f"{'ramp' if isinstance(op, Ramp) else 'broadcast'} {self.atoms(op.args)}"
         if isinstance(op, Reduce):
             return f"reduce {op.prim.name} {self.atoms(op.args)}"
         if isinstance(op, ir.Check):

@@ -11,6 +11,7 @@ from tinote.compiler.codegen.llvm.text import FunctionText
 from tinote.compiler.codegen.llvm.types import TYPES
 from tinote.ir.affine import Interval, span_of_type
 from tinote.ir.nodes import Atom, Lit
+from tinote.ir.primitives import power_of
 from tinote.ir.types import Scalar
 
 Atoms = tuple[Atom, ...]
@@ -105,22 +106,12 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     """
     ty = TYPES[t]
     if len(atoms) > 1 and isinstance(atoms[1], Lit) and 0 <= atoms[1].value <= _MAX_UNROLLED_POWER:
-        return _literal_power(f, ty, a, int(atoms[1].value))
+        exponent = int(atoms[1].value)
+        return power_of(a, exponent, lambda x, y: f.value(f"mul {ty} {x}, {y}")) if exponent else "1"
     name = f"@integer_power.{t.name}"
     if name not in f.helpers:
         f.helpers[name] = _POWER.format(name=name, ty=ty) if t.kind == "i" else _UNSIGNED_POWER.format(name=name, ty=ty)
     return f.value(f"call {ty} {name}({ty} {a}, {ty} {b})")
-
-
-def _literal_power(f: FunctionText, ty: str, a: str, exponent: int) -> str:
-    result = ""
-    while exponent:
-        if exponent & 1:
-            result = f.value(f"mul {ty} {result}, {a}") if result else a
-        exponent >>= 1
-        if exponent:
-            a = f.value(f"mul {ty} {a}, {a}")
-    return result or "1"
 
 
 _LOOP = """\

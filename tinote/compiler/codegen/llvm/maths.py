@@ -11,6 +11,7 @@ from tinote.compiler.codegen.llvm.fast_maths import inline
 from tinote.compiler.codegen.llvm.text import FunctionText
 from tinote.compiler.codegen.llvm.types import TYPES, number
 from tinote.ir.nodes import Atom, Lit
+from tinote.ir.primitives import power_of
 from tinote.ir.types import Scalar, f16, f32
 
 Atoms = tuple[Atom, ...]
@@ -81,16 +82,10 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     exponent = atoms[1].value if len(atoms) > 1 and isinstance(atoms[1], Lit) else None
     longest = _MAX_UNROLLED_POWER if f.flags else 2
     if exponent is not None and abs(exponent) <= longest and exponent == int(exponent):
-        result, base, left = "", a, abs(int(exponent))
-        while left:
-            if left & 1:
-                result = f.value(f"fmul{f.flags} {TYPES[t]} {result}, {base}") if result else base
-            left >>= 1
-            if left:
-                base = f.value(f"fmul{f.flags} {TYPES[t]} {base}, {base}")
         one = number(t, 1.0)
         if exponent == 0:
             return one
+        result = power_of(a, abs(int(exponent)), lambda x, y: f.value(f"fmul{f.flags} {TYPES[t]} {x}, {y}"))
         return result if exponent > 0 else f.value(f"fdiv{f.flags} {TYPES[t]} {one}, {result}")
     # LLVM would convert the exponents of several lanes to integers, and abort where registers hold two.
     return _call(f, "pow", t, a, b, flags=f.flags.replace(" afn", "")) if f.lanes else _call(f, "pow", t, a, b)

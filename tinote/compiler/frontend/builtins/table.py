@@ -19,7 +19,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, parameters_of, simple, takes_place
 from tinote.compiler.frontend.expressions import constructors, structs
-from tinote.compiler.frontend.expressions.arithmetic import apply, conjunction, disjunction, total
+from tinote.compiler.frontend.expressions.arithmetic import apply, connected, total
 from tinote.compiler.frontend.expressions.constructors import truths
 from tinote.compiler.frontend.expressions.domains import grouped, is_domain, static_items
 from tinote.compiler.frontend.expressions.formatting import static_text, text_parts
@@ -260,8 +260,8 @@ def _enumerate(e: Emitter, items: Any, start: Any) -> Any:
 
 
 _define("sum", "items start=", _sum)
-_define("any", "items", lambda e, items: disjunction(e, e.components(items)))
-_define("all", "items", lambda e, items: conjunction(e, e.components(items)))
+_define("any", "items", lambda e, items: connected(e, p.or_, e.components(items)))
+_define("all", "items", lambda e, items: connected(e, p.and_, e.components(items)))
 
 
 def _python_number(kind: type) -> Callable[..., Any]:

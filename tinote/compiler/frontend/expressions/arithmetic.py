@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 from tinote.compiler.captures import MAX_UNROLLED
@@ -17,7 +18,7 @@ from tinote.compiler.frontend.values import StaticTensor, Value, is_number
 from tinote.errors import TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
-from tinote.ir.primitives import Primitive
+from tinote.ir.primitives import Primitive, power_of
 from tinote.ir.types import Tensor, f64, is_float, u1
 
 
@@ -272,16 +273,7 @@ def _repeated(e: Emitter, value: Value, exponent: int) -> Value:
     if exponent == 0:
         one = Value(e.b.cast(Lit(1, e.ip), value.dtype))
         return e.pack([one] * value.type.count, value.shape) if isinstance(value.type, Tensor) else one
-    result: Value | None = None
-    square = value
-    while True:
-        if exponent & 1:
-            result = square if result is None else e.prim(p.mul, result, square)
-        exponent >>= 1
-        if not exponent:
-            assert result is not None
-            return result
-        square = e.prim(p.mul, square, square)
+    return power_of(value, exponent, partial(e.prim, p.mul))
 
 
 def reduce(e: Emitter, prim: Primitive, items: list[Any]) -> Any:
@@ -333,22 +325,14 @@ def tensor(e: Emitter, components: list[Any], shape: tuple[int, ...]) -> Any:
     return e.pack(components, shape)
 
 
-def conjunction(e: Emitter, items: list[Any]) -> Any:
-    """Whether all items are true."""
+def connected(e: Emitter, prim: Primitive, items: list[Any]) -> Any:
+    """Whether all items are true (`and_`), or any (`or_`)."""
     truths = [truth_of(e, i) for i in items]
+    decided = prim is p.or_
+    if any(t is decided for t in truths):
+        return decided
     left = [t for t in truths if isinstance(t, Value)]
-    if any(t is False for t in truths):
-        return False
-    return reduce(e, p.and_, left) if left else True
-
-
-def disjunction(e: Emitter, items: list[Any]) -> Any:
-    """Whether any item is true."""
-    truths = [truth_of(e, i) for i in items]
-    left = [t for t in truths if isinstance(t, Value)]
-    if any(t is True for t in truths):
-        return True
-    return reduce(e, p.or_, left) if left else False
+    return reduce(e, prim, left) if left else not decided
 
 
 def unrolled(exponent: float) -> bool:

@@ -11,8 +11,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import BuiltinParameters, parameters
 from tinote.compiler.frontend.expressions.arithmetic import (
     apply,
-    conjunction,
-    disjunction,
+    connected,
     power,
     reduce,
     tensor,
@@ -228,8 +227,8 @@ METHODS: dict[str, tuple[Callable[..., Any], BuiltinParameters]] = {
     "sum": (lambda e, v: total(e, e.components(v)), parameters("")),
     "max": (lambda e, v: reduce(e, p.maximum, e.components(v)), parameters("")),
     "min": (lambda e, v: reduce(e, p.minimum, e.components(v)), parameters("")),
-    "any": (lambda e, v: disjunction(e, e.components(v)), parameters("")),
-    "all": (lambda e, v: conjunction(e, e.components(v)), parameters("")),
+    "any": (lambda e, v: connected(e, p.or_, e.components(v)), parameters("")),
+    "all": (lambda e, v: connected(e, p.and_, e.components(v)), parameters("")),
     "cast": (_cast, parameters("dtype")),
     "pow": (lambda e, v, exponent: power(e, v, exponent), parameters("exponent")),
     "get_shape": (lambda e, v: e.shape(v), parameters("")),
