@@ -325,8 +325,8 @@ def test_invariant_and_unique() -> None:
         (
             accesses.invariant_in(a, outer),
             accesses.invariant_in(a, inner),
-            accesses.unique_per_iteration(a, outer),
-            accesses.unique_per_iteration(a, inner),
+            not accesses.may_meet_across(a, a, outer),
+            not accesses.may_meet_across(a, a, inner),
         )
         for a in found
     ]
@@ -459,7 +459,7 @@ def test_flat_views_need_a_whole_element_between_them() -> None:
         """
     )
     (loop,) = loops(accesses)
-    assert [accesses.unique_per_iteration(a, loop) for a in found] == [True, False]
+    assert [not accesses.may_meet_across(a, a, loop) for a in found] == [True, False]
 
 
 def test_every_answer_comes_from_the_same_walk() -> None:

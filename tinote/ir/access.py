@@ -6,8 +6,8 @@
       one reads it
 
 A single analysis serves bounds checks, differentiation, privatisation and vectorisation: `Accesses(fn)` walks the
-function once and works out answers on request. Every answer is conservative: `in_range` and `unique_per_iteration` are
-true only if proved, `may_meet` and its like are false only if proved.
+function once and works out answers on request. Every answer is conservative: `in_range` is true
+only if proved, `may_meet` and its like are false only if proved.
 """
 
 from __future__ import annotations
@@ -238,10 +238,6 @@ class Accesses(Ranges):
                 return False
             stack += op.args
         return True
-
-    def unique_per_iteration(self, access: Access, loop: Loop) -> bool:
-        """Whether no element is touched by this access in two iterations of the loop."""
-        return not self.may_meet_across(access, access, loop)
 
     # two accesses
 
