@@ -58,6 +58,23 @@ class Request:
     `ValueError` for a combination without meaning.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_latest",
+        "_unshared",
+        "_with_arguments",
+        "arguments",
+        "checks",
+        "derivative",
+        "directions",
+        "has_tangents",
+        "name",
+        "records",
+        "reverses",
+        "shares",
+        "temporaries",
+        "zeroed",
+    )
     _with_arguments: Request | None
     _unshared: Request | None
     _latest: ref[Request] | None  # of those with temporaries

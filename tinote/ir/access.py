@@ -6,8 +6,8 @@
       one reads it
 
 A single analysis serves bounds checks, differentiation, privatisation and vectorisation: `Accesses(fn)` walks the
-function once and works out answers on request. Every answer is conservative: `in_range` is true
-only if proved, `may_meet` and its like are false only if proved.
+function once and works out answers on request. Every answer is conservative: `in_range` is true only if
+proved, `may_meet` and its like are false only if proved.
 """
 
 from __future__ import annotations
