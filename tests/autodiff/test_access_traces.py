@@ -14,7 +14,7 @@ import pytest
 import tinote as ti
 from tinote.errors import KernelMemoryError, TinoteError
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.memory import access_trace, undo
+from tinote.lang.ad.memory import undo
 from tinote.lang.session.state import session
 
 N, STEPS = 5, 6
@@ -69,7 +69,7 @@ class Program:
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
-    monkeypatch.setattr(access_trace, "_known", {})
+    monkeypatch.setattr(undo, "_known", {})
     return Program()
 
 
@@ -83,7 +83,7 @@ def test_the_same_launches_again(program: Program) -> None:
         found, kept = program.gradient(lambda: plain(program))
         np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
         assert kept == 0
-    assert [len(steps.launches) for steps in access_trace._known.values()] == [STEPS + 1]
+    assert [len(steps.launches) for steps in undo._known.values()] == [STEPS + 1]
 
 
 def overwritten_by_a_launch(program: Program) -> None:
@@ -220,7 +220,7 @@ def test_programs_that_overwrite_and_part(program: Program) -> None:
     for places in programs:
         known = expected.get(places)
         if known is None:
-            access_trace._known.clear()
+            undo._known.clear()
             expected[places] = program.gradient(lambda places=places: run(places))
         else:
             found, kept = program.gradient(lambda places=places: run(places))
@@ -281,9 +281,9 @@ def test_recordings_of_other_kinds_between_plain_tapes(program: Program, seed: i
     programs = (plain, in_place, in_place_and_on, backwards_over_itself)
     alone: dict[Any, tuple[np.ndarray, int]] = {}
     for run in programs:
-        access_trace._known.clear()
+        undo._known.clear()
         alone[run] = program.gradient(lambda run=run: run(program))
-    access_trace._known.clear()
+    undo._known.clear()
     for _ in range(12):
         kind, run = choose.choice(OTHER_KINDS), choose.choice(programs)
         program.begin()
@@ -314,8 +314,8 @@ def test_a_known_launch_that_cannot_be_kept_does_not_count(program: Program) -> 
 
 
 def test_long_recordings_and_many_of_them(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access_trace, "_LONGEST", 3)
-    monkeypatch.setattr(access_trace, "_MOST_TRACES", 2)
+    monkeypatch.setattr(undo, "_LONGEST", 3)
+    monkeypatch.setattr(undo, "_MOST_TRACES", 2)
     for first in (0, 1, 2, 0, 1, 2):
 
         def run(first: int = first) -> None:
@@ -324,5 +324,5 @@ def test_long_recordings_and_many_of_them(program: Program, monkeypatch: pytest.
 
         found, _ = program.gradient(run)
         np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
-        assert len(access_trace._known) <= 2
-        assert all(len(steps.launches) <= 3 for steps in access_trace._known.values())
+        assert len(undo._known) <= 2
+        assert all(len(steps.launches) <= 3 for steps in undo._known.values())

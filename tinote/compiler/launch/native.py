@@ -230,7 +230,7 @@ class Native:
         self._results = [(offset - SLOTS, struct.Struct("<" + WORDS[t.name][0])) for offset, t in metadata.results]
         self._acquire = launcher.acquire
         self._reuse = launcher.reuse
-        self._run = launcher.run
+        self._launch = None if launcher.formats else launcher.runtime.launch
         self._release = launcher.release
 
     @property
@@ -252,8 +252,8 @@ class Native:
         """
         if seam.listener is not None and seam.listener.is_active:
             return seam.listener.launch(self, values)
-        # A method that is held in a slot is read first, and then called: `self._run(block)` is slower.
-        reuse, run, release = self._reuse, self._run, self._release
+        # A method that is held in a slot is read first, and then called: `self._release(block)` is slower.
+        reuse, launch, release = self._reuse, self._launch, self._release
         try:
             block = reuse()
         except IndexError:
@@ -263,7 +263,16 @@ class Native:
             numbers = self._bind(block, values) if self._arrays else values
             if self._pack is not None:
                 self._pack(block.slots, 0, *numbers)
-            run(block)
+            if launch is None:
+                self.launcher.run(block)
+            else:  # the same where nothing is printed, without a call
+                try:
+                    status = launch(block.address)
+                except BaseException as error:
+                    self.launcher.note_interruption(error, block)
+                    raise
+                if status:
+                    self.launcher.raise_fault(block, status)
             if not self._results:
                 return ()
             return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
@@ -405,7 +414,7 @@ class Profiled(Native):
             if self._pack is not None:
                 self._pack(block.slots, 0, *numbers)
             try:
-                self._run(block)
+                self.launcher.run(block)
             finally:
                 profile.record([(clock, block.integers[clock.slot]) for clock in self.metadata.clocks])
             return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])

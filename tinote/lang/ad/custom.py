@@ -15,8 +15,7 @@ elements stays (`journal/lasting_writes.py`). It takes the gradients of what `fo
 of what `forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
 
 Where such a gradient is differentiated itself, it is what is launched to compute it that is: the launches of `forward`
-and those of `backward`, along a direction (`custom_tangents.py`). In blocks of pushforwards, so in third derivatives,
-both are pushed forward (`functional/pushed_custom.py`).
+and those of `backward`, along a direction or in blocks of pushforwards (`functional/pushed_custom.py`).
 
 Of a device function, the gradient is a device function:
 
@@ -44,17 +43,16 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, overload
 
-from tinote.compiler.requests import GRADIENT, Request
+from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
-from tinote.lang.ad.custom_tangents import PushedFunction, PushedGradient
 from tinote.lang.ad.functional.effects import Effects, in_gradient
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_custom import CustomInBlocks
+from tinote.lang.ad.functional.pushed_custom import CustomInBlocks, WithTangents
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, lifts_of
-from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import ShadowsBefore
@@ -63,7 +61,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
 from tinote.lang.index_regions import IndexRegion, IndexRegions, region_at, whole_region
 from tinote.lang.kernels.access_region import BufferRegions, whole_regions
-from tinote.lang.kernels.arguments import ExternalArray, arguments_of, observed_arguments
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, observed_arguments
 from tinote.lang.kernels.func import Func, with_replacement
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, independent_recordings, recorder, recording_as, session
@@ -130,9 +128,18 @@ class CustomFunction:
             args, kwargs = _constants(args, kwargs)
         tries, around = around is not None, outer.opened_notes() if around is None else around
 
+        def following(
+            below: InCustom, tangents: dict[Buffer, Buffer], derivative: Request
+        ) -> AbstractContextManager[None]:
+            """A block in which the function or its gradient runs: with tangents, where the recording has some."""
+            if not derivative.has_tangents:
+                return recording_as(below)
+            note = Note(f"'{self._name}' is differentiated along a direction here", span)
+            return WithTangents(below, tape, tangents, [note, *around]).running()
+
         def pull(sweep: CustomSweep) -> None:
-            following = _following(PushedGradient, sweep, tape, dict(sweep.tangents), custom, around, sweep.gradients)
-            with in_gradient(sweep.read), following if blocks is None else blocks.pulling(following, sweep):
+            block = following(sweep, dict(sweep.tangents), sweep.gradients)
+            with in_gradient(sweep.read), block if blocks is None else blocks.pulling(block, sweep):
                 gradient(*args, **kwargs)
 
         def again(present: Recorder, _: NumberOf) -> dict[int, Any]:
@@ -144,16 +151,14 @@ class CustomFunction:
             return {}  # numbers come in and out as constants
 
         launches = session.launches  # the same draws
-        custom = Custom(self._name, span, pull, scratch=_elements(scratch, span), carries_tangents=True, again=again)
-        custom.uses = {}
-        custom.notices_stale = custom.is_function = custom.tells_gradients = True
+        custom = Custom(self._name, span, pull, scratch=_elements(scratch, span), again=again, uses={})
+        custom.is_function = custom.tells_gradients = True
         blocks = CustomInBlocks(custom, lifts, around, before) if lifts or tries else None
         if blocks is not None:
             tape.deepest = max(tape.deepest, blocks.depth)
-        tangents = {} if tape.tangents is None else tape.tangents
-        inside = Inside(tape, custom, around)
-        following = _following(PushedFunction, inside, tape, tangents, custom, around, tape.derivative)
-        with following if blocks is None else blocks.running(following):
+        inside, tangents = Inside(tape, custom, around), {} if tape.tangents is None else tape.tangents
+        block = following(inside, tangents, tape.derivative)
+        with block if blocks is None else blocks.running(block):
             result = self._function(*args, **kwargs)
         tape.custom(custom)
         if tries:
@@ -188,21 +193,6 @@ class CustomFunction:
 
     def __repr__(self) -> str:
         return f"<{self._name} with a replaced gradient>"
-
-
-def _following(
-    kind: type[PushedFunction],
-    outer: Recorder,
-    journal: Journal,
-    tangents: dict[Buffer, Buffer],
-    custom: Custom,
-    around: Sequence[Note],
-    derivative: Request,
-) -> AbstractContextManager[None]:
-    """A block in which a function or its gradient runs: pushed forward where the recording has tangents."""
-    if not derivative.has_tangents:
-        return recording_as(outer)
-    return kind(outer, journal, tangents, custom.name, custom.span, around).running()
 
 
 class _BoundCustomFunction:
@@ -429,21 +419,18 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
         return function(*args, **kwargs)
 
 
-class Inside(Recorder):
+class Inside(InCustom):
     """The recorder within a function with a custom VJP: nothing is recorded; the tape is notified of what is
     overwritten.
     """
-
-    lets_record = True
 
     def __init__(self, tape: Journal, custom: Custom, around: Sequence[Note] = ()) -> None:
         self._tape = tape
         self._custom = custom
         self.opened_within = around
 
-    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._tape.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
-        return super().launching_gradient(instance, values)
+    def using_gradient(self, arguments: Arguments, values: Sequence[Any]) -> None:
+        self._tape.keep_gradients(arguments.gradients)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
@@ -503,21 +490,18 @@ class Inside(Recorder):
         self._tape.overwriting(buffer, region)
 
 
-class _Constant(Recorder):
+class _Constant(InCustom):
     """The recorder within a function without gradient. `block`: the block of pushforwards in the recording `base` in
     which it is called, if it is.
     """
-
-    lets_record = True
 
     def __init__(self, base: Journal | ForwardMode, span: Span, block: PushedMode | None) -> None:
         self._base = base
         self._span = span
         self._block = block
 
-    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._base.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
-        return super().launching_gradient(instance, values)
+    def using_gradient(self, arguments: Arguments, values: Sequence[Any]) -> None:
+        self._base.keep_gradients(arguments.gradients)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""

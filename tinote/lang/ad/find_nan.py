@@ -25,7 +25,8 @@ import numpy as np
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import iteration_of
-from tinote.lang.ad.journal.events import Custom, RecordedLaunch
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape

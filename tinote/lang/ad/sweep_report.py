@@ -24,8 +24,9 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.find_nan import Finding, find_nan
 from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.events import Custom, RecordedLaunch
-from tinote.lang.ad.journal.sweep_observer import SweepObserver
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
@@ -300,7 +301,7 @@ class _Row:
         self.start = time.perf_counter()
 
 
-class _Watched(SweepObserver):
+class _Watched(Observer):
     """Takes times and norms on the way."""
 
     def __init__(self, tape: Tape) -> None:

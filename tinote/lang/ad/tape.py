@@ -30,10 +30,11 @@ from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, next_depth
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
-from tinote.lang.ad.journal.events import Custom, Event, Record, RecordedLaunch
+from tinote.lang.ad.journal.events import Custom, Event, Record
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal, carry_tangents
 from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.kernels.kernel import is_current
 from tinote.lang.session.owners import own_gradients, owner_of
 from tinote.lang.session.state import OutsideWatcher, may_replay, session
 from tinote.program import operations as ops
@@ -82,7 +83,7 @@ class Guards:
         for runs, key, instance in self._runs:
             if not runs(key, instance):
                 return False
-        return not self._further or all(instance.is_current() for instance in self._further)
+        return not self._further or all(map(is_current, self._further))
 
     def broken(self) -> str | None:
         """A description of a permanent change."""
@@ -92,7 +93,7 @@ class Guards:
         if changed is not None:
             return changed
         for kernel, key, instance in self.instances:
-            if not (kernel.runs(key, instance) and instance.is_current()):
+            if not (kernel.runs(key, instance) and is_current(instance)):
                 return f"the kernel '{instance.kernel_name}', or what it captures, has changed since"
         if self._all is not None and _all_gradients() != self._all:
             return "fields with gradients have come or gone, which a tape sets to zero"

@@ -58,10 +58,12 @@ class RecordingNeeds:
     """What a recording asks of a launch each time it is launched. `old_values`: whether its gradient needs some that
     the launch returns; `in_order`: whether it is that of one order of iterations; `reads`: whether it reads values of
     fields or ndarrays; `reads_before`: some from before the launch; `regions`: `fixed_regions`; `copies`: whether it
-    needs memory for copies of arrays. The arrays and shadows as in `Arguments`. Raises as its `gradient_facts`.
+    needs memory for copies of arrays. The arrays and shadows as in `Arguments`. `code` runs the gradient of `request`;
+    None: duals that fields get may change it. Raises as its `gradient_facts`.
     """
 
     __slots__ = (
+        "code",
         "copies",
         "external_arrays",
         "in_order",
@@ -69,11 +71,14 @@ class RecordingNeeds:
         "reads",
         "reads_before",
         "regions",
+        "request",
         "shadows_as_values",
     )
 
     def __init__(self, arguments: Arguments) -> None:
         facts = arguments.gradient_facts
+        self.request = arguments.request
+        self.code = None if self.request.has_tangents else arguments.specialisation.code(self.request)
         self.old_values = bool(facts.old_values)
         self.in_order = facts.in_order
         self.reads = arguments.asks

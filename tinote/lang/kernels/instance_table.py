@@ -55,7 +55,7 @@ class InstanceTable(dict[tuple[Any, ...], Any]):
     def older(self, key: tuple[Any, ...]) -> Instance | None:
         """An older version that is current again."""
         found = [known() for other, known in self._retired if other == key]
-        return next((one for one in found if one is not None and one.is_current()), None)
+        return next((one for one in found if one is not None and one.specialisation.is_current()), None)
 
     def launched_before(self, instance: Instance) -> Instance | None:
         """An older version of an instance that was launched."""

@@ -49,22 +49,22 @@ class Instance:
 
     __slots__ = (
         "__weakref__",
-        "_attributes",
-        "_builtins",
-        "_cells",
-        "_further",
-        "_names",
-        "_others",
         "arguments",
+        "attributes",
+        "builtins",
         "by_memory",
         "calls",
+        "cells",
         "checks",
         "families",
+        "further",
         "kernel_name",
         "last",
         "last_seed",
+        "names",
         "needs_seed",
         "notes",
+        "others",
         "owner",
         "primal",
         "pushforwards",
@@ -121,9 +121,10 @@ class Instance:
                 attributes.append((owner, c.key, c.value))
             else:
                 others.append(c)
-        self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
-        self._builtins, self._attributes = tuple(builtins), tuple(attributes)
-        self._further = bool(cells or builtins or attributes or others)
+        #: what it captured, as `is_current` (`kernel.py`) asks for it
+        self.names, self.cells, self.others = tuple(names), tuple(cells), tuple(others)
+        self.builtins, self.attributes = tuple(builtins), tuple(attributes)
+        self.further = bool(cells or builtins or attributes or others)
 
     def origin_of(self, code: Any) -> tuple[Specialisation, Request] | None:
         """The kernel and the request of some code: this kernel's, or that of a pushforward of it."""
@@ -132,27 +133,6 @@ class Instance:
             return self.specialisation, request
         found = [one.origin_of(code) for one in list(self.pushforwards.values())]
         return next((one for one in found if one is not None), None)
-
-    def is_current(self) -> bool:
-        """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
-        try:
-            for owner, key, value in self._names:
-                if owner[key] is not value:
-                    return self.specialisation.is_current()
-            if not self._further:
-                return True
-            for cell, value in self._cells:
-                if cell.cell_contents is not value:
-                    return self.specialisation.is_current()
-            for owner, key, value in self._attributes:
-                if getattr(owner, key) is not value:
-                    return self.specialisation.is_current()
-        except (KeyError, ValueError, AttributeError):  # a name was deleted
-            return False
-        for owner, key in self._builtins:
-            if key in owner:
-                return self.specialisation.is_current()
-        return not self._others or all(capture.unchanged() for capture in self._others)
 
     def uses_memory_of(self, arrays: Sequence[BoundArray]) -> bool:
         """Whether these arguments have memory in common with what it uses by name."""
@@ -163,15 +143,15 @@ class Instance:
         """Tell what the code captured, each with its owner, its key and its value: names of namespaces, variables of
         outer functions, attributes. Gives whether that is all that `is_current` asks.
         """
-        for owner, key, value in self._names:
+        for owner, key, value in self.names:
             dependencies.name(owner, key, value)
-        for owner, value in self._cells:
+        for owner, value in self.cells:
             dependencies.cell(owner, self.kernel_name, value)
-        for owner, key, value in self._attributes:
+        for owner, key, value in self.attributes:
             dependencies.attribute(owner, key, value)
-        for owner, key in self._builtins:
+        for owner, key in self.builtins:
             dependencies.absent(owner, key)
-        return not self._others
+        return not self.others
 
     # ---- its code
 
@@ -277,7 +257,7 @@ class Instances(ShownAsTable, list[Instance]):
         return [
             (
                 instance.signature,
-                "current" if instance.is_current() else "older",
+                "current" if instance.specialisation.is_current() else "older",
                 f"{1e3 * instance.seconds:.1f} ms",
                 _origins(instance.specialisation.results()),
                 str(instance.calls),

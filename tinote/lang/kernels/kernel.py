@@ -176,7 +176,7 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         kernel's earlier version. One that is still up to date and has the same text hands on its own.
         """
         last = next(reversed(old._instances.alive()), None)
-        if last is None or (old.source.text == self.source.text and last.is_current()):
+        if last is None or (old.source.text == self.source.text and is_current(last)):
             self._earlier = old._earlier
             return
         with contextlib.suppress(TinoteError, CompilerBug):  # it came from disk, and what it captured has changed since
@@ -226,7 +226,7 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
             instance = binding.instances.get(key)
             if binding.has_templates and instance is not None:
                 instance = instance()
-            if instance is None or not instance.is_current():
+            if instance is None or not is_current(instance):
                 instance = self._compiled(binding, key, args, kwargs)
         # A single array that is written in place is all that a launch has to do with, unless there are fields as well.
         if arrays and (arrays > 1 or instance.families or not values[0].writable):
@@ -256,7 +256,7 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         if len(arrays) > 1 and share_memory(arrays):
             key = aliased(key)
         instance = binding.instances.find(key)
-        if instance is None or not instance.is_current():
+        if instance is None or not is_current(instance):
             instance = self._compiled(binding, key, args, kwargs)
         if instance.families and instance.uses_memory_of(arrays):
             key = aliased(key)
@@ -275,7 +275,7 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         instances = binding.instances
         with self._compiling(key):
             instance = instances.find(key)
-            if instance is None or not instance.is_current():
+            if instance is None or not is_current(instance):
                 instance = self._specialise(instances, key, binding.specs(key, args, kwargs))
         return instance
 
@@ -541,6 +541,28 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<kernel {self.source.name}({', '.join(self._parameters.names)})>"
+
+
+def is_current(instance: Instance) -> bool:
+    """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
+    try:
+        for owner, key, value in instance.names:
+            if owner[key] is not value:
+                return instance.specialisation.is_current()
+        if not instance.further:
+            return True
+        for cell, value in instance.cells:
+            if cell.cell_contents is not value:
+                return instance.specialisation.is_current()
+        for owner, key, value in instance.attributes:
+            if getattr(owner, key) is not value:
+                return instance.specialisation.is_current()
+    except (KeyError, ValueError, AttributeError):  # a name was deleted
+        return False
+    for owner, key in instance.builtins:
+        if key in owner:
+            return instance.specialisation.is_current()
+    return not instance.others or all(capture.unchanged() for capture in instance.others)
 
 
 def _arrive(kernel: Kernel, state: dict[str, Any]) -> None:

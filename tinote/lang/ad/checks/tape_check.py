@@ -16,10 +16,10 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
-from tinote.lang.ad.journal.events import Computed, Custom, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Read, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saved_values import living_buffers
+from tinote.lang.ad.journal.saved_values import RecordedLaunch, living_buffers
 from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field

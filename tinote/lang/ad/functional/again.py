@@ -17,8 +17,9 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
-from tinote.lang.ad.journal.events import Computed, Custom, Read, RecordedLaunch, Write, outermost
+from tinote.lang.ad.journal.events import Computed, Custom, Read, Write, outermost
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.memory.values import element_at, held_now, hold, plain_array, store
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, computed_again, traced

@@ -13,8 +13,9 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inputs import Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import result_of
-from tinote.lang.ad.journal.events import Computed, Custom, RecordedLaunch, Write, outermost
+from tinote.lang.ad.journal.events import Computed, Custom, Write, outermost
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.step_log import arrays_of_others
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.touched_gradients import with_duals

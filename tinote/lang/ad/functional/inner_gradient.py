@@ -310,7 +310,6 @@ class _InnerGradient:
                 sources=frozenset(taken - {0}),
                 kept_bytes=effects.start.nbytes,
                 made=frozenset(buffers),
-                carries_tangents=not self.has_duals,
                 gradients=(
                     frozenset([*self._touched, *[one.grad.buffer for one in (*made, *seeds)]])
                     if self.has_duals

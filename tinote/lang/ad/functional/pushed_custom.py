@@ -1,10 +1,14 @@
-"""Functions with a custom gradient in blocks of pushforwards (`pushed_mode.py`).
+"""Functions with a custom gradient where their derivatives are differentiated: by what is launched to compute them.
 
-Let f give y of x, and let V be its custom gradient. In a block, f gives y and y' = J x' of x and x', and V has to give
-the adjoints of both of these. If V is the gradient of f, they are those of V itself, pushed forward along x', with the
-adjoints exchanged: of the adjoint of y', whose tangent is the adjoint of y, V makes the adjoint of x', whose tangent is
-that of x. With several blocks, all parts of adjoints are exchanged, the first with the last. A launch of `kernel.grad`
-in V is that of the gradient of the pushforward, with the adjoints where they were.
+Along one direction, both the function and its gradient run in forward mode: the tangents of the gradient's results are
+those of the derivative (`WithTangents`). This takes any gradient. In blocks of pushforwards (`pushed_mode.py`), so in
+third derivatives, the gradient has to be that of the function (`CustomInBlocks`).
+
+Let f give y of x, and let V be its custom gradient. In such a block, f gives y and y' = J x' of x and x', and V has
+to give the adjoints of both of these. If V is the gradient of f, they are those of V itself, pushed forward along x',
+with the adjoints exchanged: of the adjoint of y', whose tangent is the adjoint of y, V makes the adjoint of x', whose
+tangent is that of x. With several blocks, all parts of adjoints are exchanged, the first with the last. A launch of
+`kernel.grad` in V is that of the gradient of the pushforward, with the adjoints where they were.
 
 A custom gradient need not be the gradient of f. Then derivatives by f's launches and by V's would differ. So this is
 tried: f runs in one more block, along a random direction u of all that it reads. The product of its results' tangents
@@ -23,22 +27,122 @@ from tinote.compiler.launch.native import BoundCode
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import PushedMode, fields_of
 from tinote.lang.ad.functional.symmetry import disagree
-from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.operation import Computation
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced
+from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, recorder, session
+from tinote.lang.session.state import Recorder, recorder, recording_as, session
 from tinote.runtime.seam import active_listener
-from tinote.source import Span
+from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
+
+
+class WithTangents(ForwardMode):
+    """Forward mode in a function with a custom gradient, or in that gradient, in a recording that has tangents. It goes
+    on with those of fields, which belong to `journal`, and with `tangents` of memory without a dual. `below`, the
+    recorder of either, is notified of all that runs; `notes` are for errors.
+    """
+
+    takes_blocks = False
+    takes_custom = True
+
+    def __init__(
+        self, below: InCustom, journal: Journal, tangents: dict[Buffer, Buffer], notes: Sequence[Note]
+    ) -> None:
+        self._follow([], [], Trace(refuses=True))
+        self.opened, self.opened_within = None, notes
+        self._tangents, self._temporaries = tangents, TemporaryAdjoints((), tangents)
+        self._below = below
+        self._journal = journal
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A block that is followed."""
+        try:
+            with recording_as(self):
+                yield
+        except DifferentiationError as error:
+            error.notes += tuple([note for note in self.opened_within if note not in error.notes])
+            raise
+        finally:
+            self.put_back()
+            self.trace.close()
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        effects = Effects(self._below.sharing)
+        with effects.listening():
+            yield
+        self._below.ran_independently(effects.loaded, effects.written)
+
+    def begin_duals(self, duals: Iterable[Buffer]) -> None:
+        self._journal.begin_duals(duals)
+
+    def begin_all_duals(self) -> None:
+        self._journal.begin_all_duals()
+
+    # ---- what runs
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self._below.launching(instance, self._without(values, own=True))
+        return super().launching(instance, self._without(values, own=False))
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        plain = constants(values)
+        self._below.using_gradient(arguments_of(instance, plain, self.gradients), plain)
+        return super().launching_gradient(instance, self._without(values, own=False))
+
+    def computing(self, computation: Computation) -> None:
+        for buffer in computation.inputs:
+            self._below.taking(buffer)
+        for buffer in computation.written:
+            self._below.writing(buffer, ...)
+        super().computing(computation)
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self._below.writing(buffer, position, None if holds_traced(value) else value, source)
+        if source is None and buffer.primal is not None and self.trace.root.taken_out is not None:
+            self.trace.note_plain(value, f"'{buffer.name}'")
+        super().writing(buffer, position, value, source)
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self._below.reading(buffer, position, value)
+        return super().reading(buffer, position, value)
+
+    def taking(self, buffer: Buffer) -> None:
+        self._below.taking(buffer)
+        super().taking(buffer)
+
+    def sharing(self, buffer: Buffer) -> None:
+        if buffer.dtype.kind == "f":
+            raise DifferentiationError(
+                f"an array shares the memory of '{buffer.name}': values written through it would be constants",
+                caller(),
+                hint="compute in kernels, or by elements and copies",
+            )
+        self._below.sharing(buffer)
+        super().sharing(buffer)
+
+    def _without(self, values: tuple[Any, ...], *, own: bool) -> tuple[Any, ...]:
+        """The values of a launch, with constants for numbers of this block, or for those of others: for the gradient of
+        a function, these are constant.
+        """
+        if Traced not in map(type, values):
+            return values
+        gone = [type(one) is Traced and (one.trace is self.trace) is own for one in values]
+        return tuple([p if yes else v for p, v, yes in zip(constants(values), values, gone, strict=True)])
 
 
 class CustomInBlocks:
@@ -69,25 +173,21 @@ class CustomInBlocks:
     @contextmanager
     def running(self, below: AbstractContextManager[None]) -> Iterator[None]:
         """A block in which f runs; in the block `below`, its recorder keeps what is overwritten."""
-        with below, self._running_over(_present()):
-            yield
-
-    @contextmanager
-    def _running_over(self, below: Recorder) -> Iterator[None]:
-        trial = _Trial(below, self.depth, self._custom)
-        blocks: list[PushedMode] = [trial]
-        for one in self._lifts:
-            blocks.append(_Within(blocks[-1], one.depth, one.opened, None if one.has_ended else one))
-            blocks[-1].used.update(self._used.get(one, {}))
-        try:
-            with blocks[-1].running():
-                yield
-            self._end(trial, blocks[1:])
-        finally:
-            for block in blocks[1:]:
-                block.forget()
-            trial.close()
-        _leave_out(self._custom, trial.made)
+        with below:
+            trial = _Trial(_present(), self.depth, self._custom)
+            blocks: list[PushedMode] = [trial]
+            for one in self._lifts:
+                blocks.append(_Within(blocks[-1], one.depth, one.opened, None if one.has_ended else one))
+                blocks[-1].used.update(self._used.get(one, {}))
+            try:
+                with blocks[-1].running():
+                    yield
+                self._end(trial, blocks[1:])
+            finally:
+                for block in blocks[1:]:
+                    block.forget()
+                trial.close()
+            _leave_out(self._custom, trial.made)
 
     def _end(self, trial: _Trial, blocks: Sequence[PushedMode]) -> None:
         """f has run."""
@@ -109,25 +209,22 @@ class CustomInBlocks:
     @contextmanager
     def pulling(self, below: AbstractContextManager[None], sweep: CustomSweep) -> Iterator[None]:
         """A block in which V runs."""
-        with below, self._pulling_over(_present(), sweep):
-            yield
-
-    @contextmanager
-    def _pulling_over(self, below: Recorder, sweep: CustomSweep) -> Iterator[None]:
-        sweep.use_gradients([part.grad.buffer for parts in self._parts for part in parts])
-        before = [held_now(part.grad.buffer) for part, _, _ in self._trial]
-        blocks: list[PushedMode] = []
-        for one, used in self._used.items():
-            blocks.append(_PushedVJP(blocks[-1] if blocks else below, one, self, used, sweep.gradients))
-        self.exchange()
-        try:
-            with blocks[-1].running() if blocks else nullcontext():
-                yield
-        finally:
+        with below:
+            base = _present()
+            sweep.use_gradients([part.grad.buffer for parts in self._parts for part in parts])
+            before = [held_now(part.grad.buffer) for part, _, _ in self._trial]
+            blocks: list[PushedMode] = []
+            for one, used in self._used.items():
+                blocks.append(_PushedVJP(blocks[-1] if blocks else base, one, self, used, sweep.gradients))
             self.exchange()
-            for block in blocks:
-                block.forget()
-        self._require(before)
+            try:
+                with blocks[-1].running() if blocks else nullcontext():
+                    yield
+            finally:
+                self.exchange()
+                for block in blocks:
+                    block.forget()
+            self._require(before)
 
     def exchange(self) -> None:
         """The adjoints of the parts, the first with the last."""

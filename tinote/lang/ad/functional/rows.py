@@ -20,8 +20,9 @@ import numpy as np
 
 from tinote.compiler.requests import Derivative, Request
 from tinote.lang.ad.functional.runs import Run
-from tinote.lang.ad.journal.events import Computed, Event, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Computed, Event, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers

@@ -19,7 +19,8 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Buffer
 from tinote.ir.query import walk
-from tinote.lang.ad.journal.events import Custom, Event, RecordedLaunch
+from tinote.lang.ad.journal.events import Custom, Event
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.memory.undo import numbers
 from tinote.runtime.seam import active_listener
 from tinote.source import Span

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, Write
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, declared_constant, span_in
 from tinote.source import Span
 

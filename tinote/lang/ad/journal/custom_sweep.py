@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from tinote.compiler.requests import Request
+from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load, Store
 from tinote.ir.query import walk
-from tinote.lang.ad.journal.sweep_observer import SweepObserver
+from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.data.traced_derivatives import Dual
@@ -27,7 +27,22 @@ Launched = tuple[Arguments, Sequence[Any]]
 BeginGradients = Callable[[Iterable[Buffer], Launched | None], None]
 
 
-class CustomSweep(Recorder):
+class InCustom(Recorder):
+    """The recorder in a function with a custom gradient, or in that gradient: nothing is recorded."""
+
+    lets_record = True
+    gradients: Request = GRADIENT
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self.using_gradient(arguments_of(instance, values, self.gradients), values)
+        return super().launching_gradient(instance, values)
+
+    def using_gradient(self, arguments: Arguments, values: Sequence[Any]) -> None:
+        """The gradient of a kernel is about to be launched."""
+        raise NotImplementedError
+
+
+class CustomSweep(InCustom):
     """The recorder while a custom VJP runs: nothing is recorded, and overwritten values are restored. `gradients`:
     those that `kernel.grad` runs, the same as in the whole reverse sweep. `name` and `span`: of the call whose gradient
     it is. `stale`: elements whose values from its end are lost, and which must not be read before they are written.
@@ -36,10 +51,9 @@ class CustomSweep(Recorder):
     sweeps through launches.
     """
 
-    observer: SweepObserver | None = None
+    observer: Observer | None = None
     #: called with gradients that are about to be used
     begin: BeginGradients | None = None
-    lets_record = True
     #: whether it notes what `carried` says
     keeps_writes = False
     #: for a VJP that sweeps through operations of its own: the elements of a field that are needed after it
@@ -89,18 +103,11 @@ class CustomSweep(Recorder):
             if found:
                 self.begin(found, launch)
 
-    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self.refuse_stale_gradient(instance, values)
-        arguments = arguments_of(instance, values, self.gradients)
-        self.use_gradients(arguments.gradients, (arguments, values))
-        return super().launching_gradient(instance, values)
-
-    def refuse_stale_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """Raise where the gradient of a kernel, launched with these, reads stale elements."""
+    def using_gradient(self, arguments: Arguments, values: Sequence[Any]) -> None:
         if self._stale:
-            arguments = arguments_of(instance, values)
             regions = arguments.regions(values)
             self._refuse_stale((*regions.live_in_before, *regions.live_in), arguments)
+        self.use_gradients(arguments.gradients, (arguments, values))
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None and (whole := whole_region(source)) is not None:

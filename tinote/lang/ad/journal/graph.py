@@ -19,8 +19,9 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Event, Record, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Event, Record, Write
 from tinote.lang.ad.journal.graph_picture import GraphMark, GraphRow, Group, Lane, draw
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 

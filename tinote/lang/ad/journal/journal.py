@@ -20,13 +20,13 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import StepUnderTape
 from tinote.lang.ad.journal.custom_sweep import Launched
-from tinote.lang.ad.journal.events import Custom, Event, Read, Record, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Custom, Event, Read, Record, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.journal.saved_values import SavedValues, refuse_old_values
+from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues, refuse_old_values
 from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
@@ -625,13 +625,11 @@ class Journal(Recorder):
 
     def custom(self, custom: Custom) -> None:
         """A block with a custom VJP has completed."""
-        if self.derivative.has_tangents and not custom.carries_tangents:
-            _refuse_custom(custom, self)
         self._may_lose = self._has_custom = True
         for one in self._observers:
             one.custom(custom)
         self.note_active(custom)
-        kept = self.saved.custom(custom)
+        kept = custom.keep(self.saved)
         self.events.append(custom)
         if session.has_views:
             self.saved.distrust(kept)
@@ -1005,7 +1003,10 @@ class Journal(Recorder):
         """Free the copies, unless they are to be kept: there will be no further reverse sweep. `failed`: nor reads."""
         try:
             if self.keep:
-                self.saved.seal(self.records)
+                if not self.saved.between_launches:  # the gradients have run on the fields as they are now
+                    for one in self.records:
+                        one.need(self.saved) if isinstance(one, Custom) else self.saved.log.need(one.live_in)
+                self.saved.seal()
             else:
                 self.saved.let_go()
             for one in self._observers:
@@ -1021,16 +1022,6 @@ def carry_tangents(journal: Journal) -> None:
     """
     journal.derivative, journal.saves_by, journal.clears_duals = _FORWARD_OVER_REVERSE, _SAVES_FORWARD, True
     journal.tangents, journal._usual = journal.saved.carry_tangents(), None
-
-
-def _refuse_custom(custom: Custom, outer: Journal) -> NoReturn:
-    """Raise for a block whose gradient has no known derivative, where that would be differentiated."""
-    raise DifferentiationError(
-        f"the gradient of '{custom.name}' cannot be differentiated",
-        custom.span,
-        hint="differentiate the gradient that ti.ad.grad gives by differences",
-        notes=outer.opened_notes(),
-    )
 
 
 def _other_recording(journal: Journal) -> Recorder | None:

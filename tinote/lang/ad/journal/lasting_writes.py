@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Event, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Custom, Event, Read, Write
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.memory.undo import Rewind
 from tinote.lang.index_regions import IndexRegion, IndexRegions, intersection, region_at, uncovered
 from tinote.lang.kernels.access_region import BufferRegions, whole_regions

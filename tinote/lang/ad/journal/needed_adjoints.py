@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.events import Event, RecordedLaunch
+from tinote.lang.ad.journal.events import Event
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.kernels.arguments import Arguments
 
 
@@ -49,7 +50,7 @@ def needed_adjoints(
         if isinstance(event, RecordedLaunch):
             runs = goes_on and needs_temporaries(event.arguments, reached, active)
             if event.arguments.plain is not None:
-                found[position] = event = chosen(event, needs_temporaries=runs)
+                found[position] = event = event.chosen(needs_temporaries=runs)
             needed |= event.arguments.temporaries
         if goes_on:
             used.update(event.sources)
@@ -72,13 +73,3 @@ def needs_temporaries(arguments: Arguments, reached: Collection[Buffer], active:
             raise arguments.refused
         return False
     return any(buffer in reached or buffer in touched.loaded for buffer in arguments.temporaries)
-
-
-def chosen(launch: RecordedLaunch, *, needs_temporaries: bool) -> RecordedLaunch:
-    """A launch with its selected gradient: with temporary adjoints or, if it can, without."""
-    arguments, plain = launch.arguments, launch.arguments.plain
-    assert plain is not None
-    if not (needs_temporaries or arguments.external_arrays or launch.old_values is not None):
-        if not plain.specialisation.gradient_facts(plain.request).old_values:
-            arguments = plain
-    return launch.differentiated_as(arguments)

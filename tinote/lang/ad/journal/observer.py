@@ -1,23 +1,27 @@
-"""Observers of a journal: access rules, the comparison with finite differences, checkpointed loops."""
+"""Observers: access rules, the comparison with finite differences, checkpointed loops, reports of sweeps."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Custom, Write
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
 
 class Observer:
-    """Base class of observers of a journal's events and of other memory accesses; every method is a no-op."""
+    """Base class of observers of a journal's events (`events.py`) and of other memory accesses, or of its reverse
+    sweep; every method is a no-op.
+    """
 
     #: whether it is notified of every write to memory, not only of those to fields that the reverse sweep reads
     sees_every_write = False
     #: whether it checks launches that cannot be differentiated before the journal refuses them at its end
     checks_before_refusal = False
+
+    # ---- of a journal
 
     def launching(self, instance: Instance, arguments: Arguments) -> Any:
         """A kernel is about to be launched. Returns code to launch in its place, or None."""
@@ -25,10 +29,10 @@ class Observer:
     def launched(self) -> None:
         """The launch that was announced has completed, and is recorded."""
 
-    def custom(self, custom: Custom) -> None:
+    def custom(self, custom: Any) -> None:
         """A block with a custom VJP has completed."""
 
-    def writing(self, write: Write, *, exempt: bool) -> None:
+    def writing(self, write: Any, *, exempt: bool) -> None:
         """Python is about to write to a field; `exempt`: within a function without a gradient."""
 
     def sharing(self, buffer: Buffer) -> None:
@@ -41,3 +45,14 @@ class Observer:
 
     def release(self) -> None:
         """The recording is over: free memory."""
+
+    # ---- of a sweep. For a block that sweeps through launches of its own (a checkpointed loop) it is notified of
+    # these, too, between `before` and `after`. `adjoints` gives the adjoints of buffers, including temporary ones.
+
+    def before(self, adjoints: TemporaryAdjoints, event: Any) -> None:
+        """The gradient of a launch, or of a block with a custom VJP, is about to run: adjoints are those of the values
+        that it left.
+        """
+
+    def after(self, adjoints: TemporaryAdjoints, event: Any) -> None:
+        """That gradient has run: adjoints are those of the values that it found."""

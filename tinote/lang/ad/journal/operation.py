@@ -200,7 +200,6 @@ class Computation:
             lost={},
             reads_active=reads_active,
             needs_fields=False,
-            carries_tangents=True,
             again=self._again,
             gradients=frozenset([b.adjoint for b in (*self.inputs, *self.written) if b.adjoint is not None]),
         )

@@ -1,4 +1,4 @@
-"""Saved values of a journal: the memory contents that gradients in the reverse sweep will read.
+"""The launches of a journal, and the memory contents that gradients in the reverse sweep will read.
 
 A gradient launch executes some of the kernel's loads again, so it must find the elements as they were. The elements
 that the launches so far will need are known, and before some of these are overwritten, their values are saved
@@ -8,30 +8,35 @@ at any time, so each launch gets a copy of the elements that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.access_summary import TaskSummary
+from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
 from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Record, RecordedLaunch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
-from tinote.lang.ad.memory.access_trace import Overwritten
-from tinote.lang.ad.memory.undo import UndoLog
+from tinote.lang.ad.memory.undo import Overwritten, UndoLog
+from tinote.lang.data.layout import array_over
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING, AccessRegions, BufferRegions
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, observed_arguments, own
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, RecordingNeeds, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, session
+from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.pool import pool
+from tinote.runtime.seam import active_listener
+from tinote.source import Span
 
 #: This part of the session's memory limit may hold values that a custom VJP might read, and the same part for those
 #: that gradients could recompute. A VJP that recomputes them needs none; another one gets an error where a value was
@@ -42,6 +47,226 @@ _OPTIONAL_SHARE = 16
 MOST_SHARED = 8 << 20
 
 _NO_TANGENTS: Mapping[Buffer, Buffer] = {}
+
+#: of launches without external arrays
+_NO_COPIES: Mapping[Buffer, Memory] = {}
+
+
+class SavingLaunch:
+    """One launch of a kernel that saves the old values of atomic operations (`autodiff/atomic_old_values.py`); to be
+    launched with the kernel's own `values`.
+
+    `mode`: one that `records`; `nbytes`: the size of the saved values, which `take` allocates.
+    """
+
+    #: converts the values of a launch to those with temporary shadows
+    bind: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+
+    def __init__(self, specialisation: Specialisation, values: Sequence[Any], mode: Request) -> None:
+        self.mode = mode
+        self._native, facts = specialisation.compiled(mode)
+        assert facts is not None and facts.saved is not None
+        saved = facts.saved
+        self._arrays = len(specialisation.arrays)
+        shapes = saved.shapes(values[self._arrays :], _Present(specialisation.arrays, values))
+        sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
+        self.nbytes = sum(sizes)
+        self._sizes = list(zip(shapes, sizes, saved.filled, strict=True))
+        #: the saved arrays, in the order in which a gradient gets them after the kernel's arrays
+        self.saved: list[BoundArray] = []
+
+    def take(self) -> None:
+        """Allocate the memory."""
+        for shape, nbytes, is_filled in self._sizes:
+            memory = session.new_memory(nbytes, clear=not is_filled)
+            self.saved.append(BoundArray(memory.begin, 0, 0, 0, shape, nbytes, True, None, memory))
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with the values of a launch that saves nothing."""
+        whole = (*values[: self._arrays], *self.saved, *values[self._arrays :])
+        return self._native.launch(whole if self.bind is None else self.bind(whole))
+
+
+class _Present:
+    """Reads of memory before a launch, for the driver."""
+
+    def __init__(self, arrays: Sequence[Buffer], values: Sequence[Any]) -> None:
+        self._shapes = {buffer: bound.shape for buffer, bound in zip(arrays, values, strict=False)}
+
+    def load(self, buffer: Buffer, index: tuple[int, ...]) -> Any:
+        found = array_over(buffer, memory_of(buffer))
+        if (listener := active_listener()) is not None:
+            listener.taking(f"memory whose size is in '{buffer.name}'")
+        return found[index].item()
+
+    def store(self, buffer: Buffer, index: tuple[int, ...], value: Any) -> None:
+        raise NotImplementedError(f"{buffer!r} is only read")
+
+    def shape(self, buffer: Buffer) -> tuple[int, ...]:
+        return self._shapes[buffer]
+
+
+class RecordedLaunch(RecordedOperation):
+    """One launch: its kernel and values, and the elements that its gradient will read. `before` and `after`: the length
+    of the log of overwritten values. `copies`: the contents of external arrays for the gradient; `input_copies`: those
+    for the launch itself, if it is to be run again. `old_values`: those that the launch returns and saves. `flow`: the
+    traced numbers that went in and came out, if any.
+    """
+
+    __slots__ = (
+        "after", "arguments", "before", "copies", "flow", "input_copies", "instance", "needs", "old_values", "regions",
+        "values",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        instance: Instance,
+        values: tuple[Any, ...],
+        arguments: Arguments,
+        needs: RecordingNeeds,
+        regions: AccessRegions,
+        before: int,
+        after: int,
+        old_values: SavingLaunch | None = None,
+        flow: NumberFlow | None = None,
+    ) -> None:
+        self.instance = instance
+        self.values = values
+        self.arguments = arguments
+        self.needs = needs
+        self.regions = regions
+        self.before = before
+        self.after = after
+        self.copies: Mapping[Buffer, Memory] = _NO_COPIES
+        self.input_copies: Mapping[Buffer, Memory] = _NO_COPIES
+        self.old_values = old_values
+        self.flow = flow
+
+    def chosen(self, *, needs_temporaries: bool) -> RecordedLaunch:
+        """The same launch with its selected gradient: with temporary adjoints or, if it can, without."""
+        arguments, plain = self.arguments, self.arguments.plain
+        assert plain is not None
+        if not (needs_temporaries or arguments.external_arrays or self.old_values is not None):
+            if not plain.specialisation.gradient_facts(plain.request).old_values:
+                arguments = plain
+        regions = arguments.own_regions(self.values)
+        made = RecordedLaunch(
+            self.instance,
+            self.values,
+            arguments,
+            arguments.needs,
+            regions,
+            self.before,
+            self.after,
+            self.old_values,
+            self.flow,
+        )
+        made.copies, made.input_copies = self.copies, self.input_copies
+        return made
+
+    @property
+    def name(self) -> str:
+        """The kernel's."""
+        return self.instance.kernel_name
+
+    @property
+    def span(self) -> Span:
+        """Where the kernel is defined."""
+        return self.instance.specialisation.source.span
+
+    @property
+    def gradient_tasks(self) -> tuple[TaskSummary, ...]:
+        """The reads and writes of each task of its gradient."""
+        return self.arguments.gradient_tasks
+
+    @property
+    def live_in(self) -> BufferRegions:
+        """The elements that its gradient reads after it."""
+        return self.regions.live_in
+
+    @property
+    def sources(self) -> list[int]:
+        return [] if self.flow is None else [number for _, number, _ in self.flow.inputs]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The positions in `values` of traced numbers, each with the number."""
+        if self.flow is None:
+            return []
+        first = len(self.arguments.arrays)
+        floats = [first + k for k, t in enumerate(self.instance.primal.parameters) if t.kind == "f"]
+        return [(floats[k], number) for k, number, _ in self.flow.inputs]
+
+    @property
+    def results(self) -> list[int]:
+        return [] if self.flow is None else self.flow.outputs
+
+    @property
+    def loaded(self) -> frozenset[Buffer]:
+        return self.arguments.accesses.loaded
+
+    @property
+    def written(self) -> frozenset[Buffer]:
+        return self.arguments.accesses.written
+
+    @property
+    def gradients(self) -> frozenset[Buffer]:
+        return self.arguments.gradients
+
+    def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
+        return self.loaded & self.arguments.temporaries
+
+    def gradient_arguments(self) -> tuple[Any, ...]:
+        """The arguments of the gradient: it reads the copies of external arrays, and may write to them. The
+        arrays are followed by the old values that it reads and by memory for copies that it makes.
+        """
+        if not (self.copies or self.old_values or self.needs.copies):
+            return self.values
+        facts = self.arguments.gradient_facts
+        further = [] if self.old_values is None else [*self.old_values.saved]
+        bound = dict(self.arguments.arrays)
+        further += [_memory_like(bound[buffer]) for buffer in facts.copied]
+        return self._values(self.copies, facts.live_in_before, further)
+
+    def replay_arguments(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
+        """The arguments to run the launch itself again: copies of external arrays, and other values for traced
+        `numbers`.
+        """
+        values = self._values(self.input_copies, self.written, [])
+        if numbers is None:
+            return values
+        given = {at: numbers[number] for at, number in self.places if number in numbers}
+        return tuple([given.get(k, value) for k, value in enumerate(values)]) if given else values
+
+    def drop_saved(self) -> None:
+        """Free the data for its gradient: there will be no further sweep."""
+        self.copies, self.old_values = _NO_COPIES, None
+
+    def run_again(self, numbers: dict[int, float]) -> None:
+        """Run the launch itself with other values for traced numbers, and store its results there."""
+        results = self.instance.primal.launch(self.replay_arguments(numbers))
+        if self.flow is not None:
+            floats = [value for t, value in zip(self.instance.primal.results, results, strict=False) if t.kind == "f"]
+            numbers.update(zip(self.flow.outputs, floats, strict=True))
+
+    def _values(
+        self, copies: Mapping[Buffer, Memory], changed: frozenset[Buffer], further: list[BoundArray]
+    ) -> tuple[Any, ...]:
+        arrays = self.arguments.arrays
+        found: list[BoundArray] = []
+        for buffer, bound in arrays:
+            kept = copies.get(buffer)
+            if kept is not None:
+                fresh = kept.copy() if buffer in changed else kept
+                bound = bound._replace(address=fresh.address, owner=fresh)
+            found.append(bound)
+        return (*found, *further, *self.values[len(arrays) :])
+
+
+def _memory_like(bound: BoundArray) -> BoundArray:
+    """Memory for the numbers of an array, and for their tangents if it has any."""
+    values, tangents = (Memory(max(bound.nbytes, 1)) for _ in range(2))
+    return BoundArray(values.address, 0, tangents.address, 0, bound.shape, bound.nbytes, True, None, (values, tangents))
 
 
 class SavedValues:
@@ -209,9 +434,9 @@ class SavedValues:
         launch.copies, launch.input_copies = copies, inputs = {}, {}
         for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in_before:
-                self._keep_external(copies, buffer)
+                self.keep_external(copies, buffer)
             if self.keeps_arrays:
-                self._keep_external(inputs, buffer)
+                self.keep_external(inputs, buffer)
 
     def launched(self, launch: RecordedLaunch) -> None:
         """That launch has completed."""
@@ -231,7 +456,7 @@ class SavedValues:
         copies = dict(launch.copies)
         for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in and buffer not in copies:
-                self._keep_external(copies, buffer)
+                self.keep_external(copies, buffer)
         launch.copies = copies
 
     def running(self, step: StepUnderTape, touched: StepRegions) -> CapturedStep:
@@ -279,19 +504,21 @@ class SavedValues:
         if self.again:
             self.distrust(_inputs(launch.arguments))
 
-    def custom(self, custom: Custom) -> list[Buffer]:
-        """A block with a custom VJP has completed: its gradient will find all fields as they are now. Returns those
-        that it may read.
-        """
+    def completed(self, release: Callable[[], None] | None) -> int:
+        """A block with a custom VJP has completed. `release` frees its memory. Returns the length of the log."""
         self.count += 1
-        custom.after = len(self.log.entries)
-        if custom.release is not None:
-            self._releases += (custom.release,)
-        if not self.between_launches:
-            return []
-        kept = self._need_now(custom)
-        for buffer in custom.arrays:
-            self._keep_external(custom.copies, buffer)
+        if release is not None:
+            self._releases += (release,)
+        return len(self.log.entries)
+
+    def need_all(self, without: BufferRegions, *, perhaps: bool) -> list[Buffer]:
+        """The present values of all fields are needed, except what is in `without`, by a gradient that may read any:
+        `perhaps`, as in `UndoLog.need_all`. Returns the fields.
+        """
+        whole = {buffer for buffer, region in without if region == whole_region(buffer)}
+        kept = list(living_buffers() - whole)
+        duals = [tangent_of(b, self.temporary_tangents) for b in kept] if self._tangents else []
+        self.log.need_all([*kept, *[b for b in duals if b is not None]], without=without, perhaps=perhaps)
         return kept
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None, *, exempt: bool = False) -> None:
@@ -333,21 +560,6 @@ class SavedValues:
                 "ti.init(memory_limit=...)",
             )
 
-    def _need_now(self, event: Record) -> list[Buffer]:
-        """Note that the gradient of a launch needs the present values; returns the fields."""
-        if isinstance(event, Custom) and not event.needs_fields:
-            self.log.need_all(())
-            return []
-        if isinstance(event, Custom):
-            whole = {buffer for buffer, region in event.scratch if region == whole_region(buffer)}
-            kept = list(living_buffers() - whole)
-            duals = [tangent_of(b, self.temporary_tangents) for b in kept] if self._tangents else []
-            needed = [*kept, *[b for b in duals if b is not None]]
-            self.log.need_all(needed, without=event.scratch, perhaps=event.notices_stale)
-            return kept
-        self.log.need(event.live_in)
-        return [buffer for buffer, _ in event.live_in]
-
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
     ) -> SavingLaunch | None:
@@ -372,7 +584,7 @@ class SavedValues:
         """Whether `nbytes` more may be saved of values that gradients could recompute."""
         return not nbytes or self.shared_bytes + nbytes <= min(MOST_SHARED, self._most_optional())
 
-    def _keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
+    def keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
         """Save the present contents of an external array: once, while they are unchanged."""
         place = buffer.first, buffer.last
         if self._array_copies is None:
@@ -395,11 +607,8 @@ class SavedValues:
 
     # ---- at its end
 
-    def seal(self, events: Iterable[Record]) -> None:
+    def seal(self) -> None:
         """Save all needed values that are still available: memory may be overwritten from now on."""
-        if not self.between_launches:  # the gradients have run on the fields as they are now
-            for event in events:
-                self._need_now(event)
         self.log.seal(self._make_room, self._most_optional)
 
     def let_go(self) -> None:

@@ -17,8 +17,8 @@ from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
-from tinote.lang.ad.journal.events import Custom, Read, RecordedLaunch, Write
-from tinote.lang.ad.journal.saved_values import living_buffers
+from tinote.lang.ad.journal.events import Custom, Read, Write
+from tinote.lang.ad.journal.saved_values import RecordedLaunch, living_buffers
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.attempts import Attempts, StepCapture
 from tinote.lang.capture.captured import Captured

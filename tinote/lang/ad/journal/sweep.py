@@ -15,11 +15,11 @@ from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep
-from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
-from tinote.lang.ad.journal.saved_values import SavedValues
-from tinote.lang.ad.journal.sweep_observer import SweepObserver
+from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers
 from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, store
@@ -77,7 +77,7 @@ class Sweep:
         self.begin = begin
         self._tangents = tangents
         self.temporaries = NO_ADJOINTS
-        self.observer: SweepObserver | None = None
+        self.observer: Observer | None = None
         self.lasting: LastingWrites | None = None
         self._position = 0  # of the custom VJP that runs
         self._events = events
@@ -164,6 +164,10 @@ class Sweep:
 
     def launch(self, launch: RecordedLaunch) -> None:
         """Run the gradient of one launch."""
+        needs = launch.needs
+        if needs.request is self._gradients and needs.code is not None and launch.flow is None:  # as of most
+            needs.code.launch(launch.gradient_arguments())
+            return
         specialisation = launch.instance.specialisation
         request, flow, temporaries = self._gradients, launch.flow, launch.arguments.request.temporaries
         if request.shares and not launch.arguments.request.shares:
@@ -344,7 +348,7 @@ class Sweep:
             raise first
 
 
-def _watched(observer: SweepObserver, sweep: Sweep, run: Callable[[Any], None]) -> Callable[[Any], None]:
+def _watched(observer: Observer, sweep: Sweep, run: Callable[[Any], None]) -> Callable[[Any], None]:
     """`run`, with notifications of the observer before and after."""
 
     def watched(event: Any) -> None:

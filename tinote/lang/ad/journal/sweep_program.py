@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.journal.events import Custom, RecordedLaunch
+from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.recording import Array, Following, Tables
 from tinote.program.program import Program

@@ -2,6 +2,11 @@
 
 The log is read backwards. Undoing its last entries brings back, for every record, the values that its gradient reads;
 what no record needs is not kept, and is anything.
+
+A program that is differentiated again and again launches the same kernels on the same elements each time. What a launch
+overwrites of what is needed follows from its regions and from those before it alone, so that the answer for one
+recording holds for the next, launch by launch, for as long as the regions are the same: the *trace* of a log is its
+launches from the beginning, up to the first time that something else than a launch overwrites what is needed.
 """
 
 from __future__ import annotations
@@ -13,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.memory.access_trace import AccessTrace, Overwritten
 from tinote.lang.ad.memory.region_copies import RegionCopies, bring_back
 from tinote.lang.data.layout import Copies, array_over
 from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, uncovered, whole_region
@@ -23,6 +27,30 @@ from tinote.runtime.seam import unwinding
 
 Array = np.ndarray[Any, Any]
 MakeRoom = Callable[[Buffer, int], None]
+
+#: How many traces are remembered, and how many launches of each.
+_MOST_TRACES = 64
+_LONGEST = 1 << 16
+
+#: What a launch overwrites of what is needed: of some of the regions that it writes, by their positions, these parts.
+Overwritten = tuple[tuple[int, tuple[IndexRegion, ...]], ...]
+
+
+class _Steps(NamedTuple):
+    """The launches of a recording in their order, and what each has overwritten. A launch is identified by the number
+    of its regions: numbers keep no memory alive, and none is given twice.
+    """
+
+    launches: list[int]
+    overwritten: list[Overwritten]
+
+    def beginning(self, length: int) -> _Steps:
+        return _Steps(self.launches[:length], self.overwritten[:length])
+
+
+#: Earlier recordings, by their first launch.
+_known: dict[int, _Steps] = {}
+_NONE = _Steps([], [])
 
 
 class _Entry(NamedTuple):
@@ -49,12 +77,14 @@ class UndoLog:
     __slots__ = (
         "_copies",
         "_counted",
+        "_earlier",
         "_followed",
+        "_has_ended",
         "_is_open",
         "_lock",
         "_needed",
+        "_own",
         "_settled",
-        "_trace",
         "_views",
         "_wanted",
         "_wanted_bytes",
@@ -67,7 +97,9 @@ class UndoLog:
         self.nbytes = 0
         self._lock = RLock()  # a signal handler may interrupt who has it
         self._copies: Copies | None = None
-        self._trace = AccessTrace()
+        self._earlier: _Steps | None = _NONE  # an earlier trace that this one is the same as so far; None: none is
+        self._own: _Steps | None = None  # this one, once it has parted from that
+        self._has_ended = False  # whether something else than a launch has overwritten what is needed
         # Launches that were known, and what they overwrote; its own thread alone adds to it.
         self._followed: list[tuple[AccessRegions, Overwritten]] = []
         self._is_open = False  # whether a launch is under way that was not known
@@ -91,21 +123,29 @@ class UndoLog:
 
     def known(self, regions: AccessRegions, overwrites: bool) -> Overwritten | None:
         """What a launch overwrites of what is needed, if that is known: then its needs count, and of what it overwrites
-        there is only to `keep` it. If not, `overwrite` and `need` must be called, and `completed`. `overwrites`: as of
-        `AccessTrace.next`.
+        there is only to `keep` it. If not, `overwrite` and `need` must be called, and `completed`. Without
+        `overwrites`, that is known only of launches that overwrite nothing.
         """
-        found = self._trace.next(regions.number, overwrites)
-        if found is not None:
-            self._followed.append((regions, found))
-            return found
+        earlier = self._earlier
+        if earlier is not None:
+            position = len(self._followed)
+            if not position:
+                earlier = self._earlier = _known.get(regions.number, _NONE)
+            launches, overwritten = earlier
+            if position < len(launches) and launches[position] == regions.number:
+                found = overwritten[position]
+                if overwrites or not found:
+                    self._followed.append((regions, found))
+                    return found
+            self._part()
         if self._is_open:  # the launch before has failed
-            self._trace.end()
+            self._end_trace()
         self._count()
         return None
 
     def not_kept(self) -> None:
         """What the launch overwrites that was known just now could not be kept: it does not take place."""
-        self._trace.end()
+        self._end_trace()
         self._followed.pop()
         self._count()
 
@@ -116,7 +156,21 @@ class UndoLog:
     def completed(self, regions: AccessRegions, overwritten: Overwritten) -> None:
         """A launch that was not known has completed, and all its needs were recorded."""
         self._is_open = False
-        self._trace.add(regions.number, overwritten)
+        own = self._own  # of a recording that never asks what is `known`, which keeps other values, there is none
+        if own is not None and not self._has_ended and len(own.launches) < _LONGEST:
+            own.launches.append(regions.number)
+            own.overwritten.append(overwritten)
+
+    def _part(self) -> None:
+        """From here on its trace is one of its own."""
+        if self._earlier is not None:
+            self._own = self._earlier.beginning(len(self._followed))
+            self._earlier = None
+
+    def _end_trace(self) -> None:
+        """Something needed is overwritten otherwise."""
+        self._part()
+        self._has_ended = True
 
     def _count(self) -> None:
         """Count the needs of launches that were known."""
@@ -148,7 +202,7 @@ class UndoLog:
         """
         self._count()
         with self._lock:
-            self._trace.end()
+            self._end_trace()
             self._settled.clear()
             whole = self._wanted if perhaps else self._needed
             known: dict[Buffer, list[IndexRegion]] = {}
@@ -209,8 +263,8 @@ class UndoLog:
             met = regions.intersections(region) if regions is not None else []
             nbytes = 0
             if regions is not None and met:
-                if not (by_launch or self._trace.has_ended):
-                    self._trace.end()
+                if not (by_launch or self._has_ended):
+                    self._end_trace()
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
                 regions.remove(region)
@@ -283,9 +337,15 @@ class UndoLog:
 
     def forget(self) -> None:
         """Let go of what was kept. Other threads that are about to overwrite something find that nothing is needed."""
-        if not (self._needed or self._wanted or self._followed or self.entries or self._trace.is_own):
+        if not (self._needed or self._wanted or self._followed or self.entries or self._own):
             return
-        self._trace.remember()
+        own = self._own
+        if own is not None and own.launches:
+            if len(_known) >= _MOST_TRACES:
+                _known.clear()
+            first = own.launches[0]
+            if _known.get(first, _NONE).launches[: len(own.launches)] != own.launches:
+                _known[first] = own
         with self._lock:
             if self.entries:
                 self._copies = None

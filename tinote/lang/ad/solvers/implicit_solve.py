@@ -211,7 +211,7 @@ class ImplicitSolve:
             self._point.held()[...] = self._unknown.held()
             rule = _Correction(self, custom, self._linear(self._no_transpose, False))
         again = self._perform_again
-        whole = Custom(self._name, self._span, lambda _: None, needs_fields=False, carries_tangents=True, again=again)
+        whole = Custom(self._name, self._span, lambda _: None, needs_fields=False, again=again)
         tape.custom(whole)
         before = len(tape.events)
         self._steps(rule, tape)
