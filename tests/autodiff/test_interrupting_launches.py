@@ -115,7 +115,7 @@ def test_a_kernel_may_be_launched_at_any_point_of_a_derivative(derivative: Calla
     run()
     right = run()
     calls = passed
-    assert calls > 100 and np.any(right)
+    assert calls > 80 and np.any(right)
     points = range(1, calls, 1 + calls // 800)
     for wanted in points:
         try:
@@ -201,7 +201,7 @@ def test_a_derivative_may_be_computed_at_any_point_of_another_one(
     expected = np.array(inner(own))
     run()
     right = run()
-    assert passed > 100 and np.any(right) and np.any(expected)
+    assert passed > 80 and np.any(right) and np.any(expected)
     count = passed
     refused: list[int] = []
     step = 1 + count // 400
