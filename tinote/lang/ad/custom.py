@@ -15,7 +15,8 @@ elements stays (`journal/lasting_writes.py`). It takes the gradients of what `fo
 of what `forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
 
 Where such a gradient is differentiated itself, it is what is launched to compute it that is: the launches of `forward`
-and those of `backward`, along a direction or in blocks of pushforwards (`functional/pushed_custom.py`).
+and those of `backward`: along a direction, or, in reverse mode around it and in third derivatives, in blocks of
+pushforwards (`functional/pushed_custom.py`).
 
 Of a device function, the gradient is a device function:
 
@@ -31,8 +32,7 @@ Of a device function, the gradient is a device function:
         return -(B.transpose() @ G @ B.transpose())
 
 Calls of `inverse` in kernels are then differentiated by it: in reverse mode as it stands, in forward mode by its
-transpose, for which it has to be linear in the adjoints; second derivatives are its own. Reverse mode around reverse
-mode refuses both kinds where second derivatives are not symmetric then (`functional/symmetry.py`).
+transpose, for which it has to be linear in the adjoints; second derivatives are its own.
 """
 
 from __future__ import annotations
@@ -227,13 +227,12 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     Second derivatives are those of what is launched: a gradient to which the function contributes is differentiated
     through the launches of the function and through those of its gradient. Both have to compute in kernels, by traced
     numbers and by derivatives that they take; what goes through NumPy is refused. Forward mode around a gradient
-    (`ti.ad.hvp`, `ti.ad.jvp`, `ti.ad.FwdMode`) takes any. Reverse mode around it assumes that second derivatives are
-    symmetric, as they are where the custom gradient is the derivative of something; that is tried with a random
-    direction, and refused otherwise.
+    (`ti.ad.hvp`, `ti.ad.jvp`, `ti.ad.FwdMode`) takes any.
 
-    Forward mode through the function itself follows its launches, and third derivatives take these and those of its
-    gradient. Both need a custom gradient that is the derivative of what the function computes; that is tried along a
-    random direction, and refused otherwise. The function runs twice for that in forward mode.
+    Forward mode through the function itself follows its launches; reverse mode around a gradient, and third
+    derivatives, take these and those of its gradient. All of them need a custom gradient that is the derivative of what
+    the function computes; that is tried along a random direction, and refused otherwise. The function runs twice for
+    that in forward mode.
 
     Parameters
     ----------

@@ -34,7 +34,6 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.types import f64, machine_epsilon
-from tinote.lang.ad.functional.again import agree, refuse_other_again
 from tinote.lang.ad.functional.directions import MOST_DIRECTIONS, OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import Inner
@@ -702,8 +701,21 @@ class _Columns:
         found = np.array(plain_array(value))
         if self._value is None:
             self._value = found
-        elif not agree(found, self._value):
-            refuse_other_again(getattr(self.task.f, "__name__", "a function"), self.task.span)
+        elif not _agree(found, self._value):
+            name = getattr(self.task.f, "__name__", "a function")
+            raise DifferentiationError(
+                f"'{name}' did something else when it was run again: the derivative of that would not be right",
+                self.task.span,
+                hint="let it depend on its arguments and on fields alone",
+            )
+
+
+def _agree(again: Array, before: Array) -> bool:
+    """Whether the results of two runs agree, up to rounding."""
+    epsilon = max(np.finfo(one.dtype).eps if one.dtype.kind == "f" else 0.0 for one in (again, before))
+    tolerance = 10 * float(np.sqrt(epsilon))
+    scale = float(np.abs(before[np.isfinite(before)]).max(initial=0.0))
+    return bool(np.allclose(again, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
 
 
 def _columns(jacobian: _Columns) -> list[Array]:

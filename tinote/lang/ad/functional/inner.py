@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inputs import Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import result_of
@@ -17,13 +16,8 @@ from tinote.lang.ad.journal.events import Computed, Custom, Write, outermost
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.step_log import arrays_of_others
-from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.journal.touched_gradients import with_duals
 from tinote.lang.data.traced import Trace, Traced, stored
-from tinote.lang.session.owners import claim, give_back, own_duals
-from tinote.lang.session.state import Recorder, independent_recordings, memory_of, session
-from tinote.runtime.memory import MemoryCopies
-from tinote.runtime.seam import unwinding
+from tinote.lang.session.state import Recorder, independent_recordings
 from tinote.source import Span, caller
 
 
@@ -84,6 +78,17 @@ def alone(outer: Recorder) -> Iterator[None]:
     outer.ran_independently(effects.loaded, effects.written)
 
 
+@contextmanager
+def noted(base: Recorder) -> Iterator[None]:
+    """A block of pushforwards in a function with a custom gradient, or in such a gradient: `base`, where nothing is
+    recorded, is notified of its effects.
+    """
+    effects = Effects(base.sharing)
+    with effects.listening():
+        yield
+    base.ran_independently(effects.loaded, effects.written)
+
+
 def refuse_written(bound: Bound, inner: Inner) -> None:
     """Raise for a caller's array that was written: its contents would be constants in the outer recording."""
     for one in bound.inputs:
@@ -115,51 +120,8 @@ def done_by(journal: Journal) -> Iterator[Any]:
             yield np.asarray(stored(event.values))
 
 
-@contextmanager
-def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
-    """A block with its own duals, initially zero: those of these buffers, by default of all fields, and of their
-    gradients.
-    """
-    duals = (
-        list(own_duals())
-        if buffers is None
-        else [
-            one
-            for b in buffers
-            for one in (b.tangent, None if b.adjoint is None else b.adjoint.tangent)
-            if one is not None
-        ]
-    )
-    owners = claim(duals)
-    kept = MemoryCopies(map(memory_of, duals))
-    for dual in duals:
-        memory_of(dual).clear()
-    try:
-        yield
-    finally:
-        unwinding(kept.put_back)
-        if owners:
-            give_back(owners)
-
-
 def give_second_duals(bound: Bound) -> None:
     """The gradients of what is differentiated have duals."""
     for one in bound.inputs:
         if one.field is not None and one.field.has_grad:
             one.field.grad.ensure_dual()
-
-
-@contextmanager
-def swept_apart(journal: Journal, touched: Iterable[Buffer], start: Callable[[Sweep], None]) -> Iterator[Sweep]:
-    """A block with the gradients, and their duals, that a sweep leaves which `start` has seeded."""
-    kept = MemoryCopies(map(memory_of, with_duals(touched)))
-    launches = session.launches
-    try:
-        journal.begin_sweep(touched)
-        sweep = journal.sweep()
-        start(sweep)
-        sweep.run()
-        yield sweep
-    finally:
-        session.launches = launches
-        unwinding(kept.put_back)

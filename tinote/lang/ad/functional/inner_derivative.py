@@ -17,6 +17,7 @@ from tinote.lang.ad.functional.inner import (
     Inner,
     alone,
     give_second_duals,
+    noted,
     refuse_nesting,
     refuse_written,
 )
@@ -65,6 +66,8 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
         around = nullcontext() if inner.is_forward else base.nested()
     elif isinstance(base, Journal | Unrecorded):
         around = nullcontext()
+    elif base.lets_record:
+        around = noted(base)
     else:
         refuse_nesting(inner.task.what, outer, "it does not record derivatives", inner.span)
     with around:

@@ -17,11 +17,10 @@ gradient with the other marks. Where the recording at the outside carries tangen
 
 Where that recording is swept, let w be the adjoint of g. It is propagated as that of the number w · g, which is the
 tangent of F along w, since the order of derivatives does not matter (Schwarz's theorem, for continuous second
-derivatives). So what f has recorded is done once more, with w as the direction, and a sweep through that gives the
-adjoints of the inputs. The direction is in the duals of fields, if these are free, and the sweep carries tangents: it
-starts with the seed of g, which has as tangent the adjoint of F. Otherwise it is that of one more block of
-pushforwards. The code of f itself runs once: the recorded operations have all parts of numbers and fields already
-(`again.py`), and a recording in which they are done once more differentiates them like any others.
+derivatives). So what f has recorded is done once more in one more block of pushforwards, with w as the direction, and a
+sweep through that gives the adjoints of the inputs. The code of f itself runs once: the recorded operations have all
+parts of numbers and fields already (`again.py`), and a recording in which they are done once more differentiates them
+like any others.
 
 The levels are separate: numbers of the inner recording belong to their own trace, inner gradients replace the outer
 ones in memory only during the inner sweep, and no launch has tangents of two levels.
@@ -32,27 +31,25 @@ different derivatives apart: Siskind and Pearlmutter, "Nesting forward-mode AD i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import NO_DIRECTIONS, Again, agree, refuse_other_again
+from tinote.lang.ad.functional.again import Again
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
     Inner,
     done_by,
-    duals_apart,
     give_second_duals,
     refuse_nesting,
     refuse_written,
-    swept_apart,
 )
-from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_or_array, shape_of
+from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_or_array
 from tinote.lang.ad.functional.pushed_mode import (
     PushedMode,
     base_of,
@@ -61,17 +58,9 @@ from tinote.lang.ad.functional.pushed_mode import (
     next_depth,
     number_of,
     parts_of,
-    tangent_fields_beyond,
 )
 from tinote.lang.ad.functional.runs import record, recorded_from
-from tinote.lang.ad.functional.seeds import seed_array, store_seed
-from tinote.lang.ad.functional.symmetry import (
-    Symmetry,
-    custom_calls,
-    have_gradients,
-    is_to_be_tried,
-    tangents_of_gradients,
-)
+from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -79,8 +68,7 @@ from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore
-from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, items_of, plain_array, store
+from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, items_of
 from tinote.lang.data.captured_arrays import single_number
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import stand_in
@@ -88,7 +76,7 @@ from tinote.lang.data.nests import map_leaves
 from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import Recorder, memory_of, note_python_write, recorder, recording_as, session
-from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 from tinote.source import Span
 
@@ -163,22 +151,14 @@ def _tangent_of(result: Any) -> Array:
 
 def gradient_within(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it."""
-    values, gradients = _gradient(outer, inner).run()
+    values, gradients = InnerGradient(outer, inner).run()
     return values[0], gradients
 
 
-def _gradient(outer: Recorder, inner: Inner) -> _InnerGradient:
-    has_duals = isinstance(outer, Journal) and not outer.derivative.has_tangents
-    return (AlongDuals if has_duals else _InnerGradient)(outer, inner)
-
-
-class _InnerGradient:
+class InnerGradient:
     """The gradient `inner` as a part of the recording `outer`. `lifts`: the blocks of pushforwards around it; `base`:
     the recording at the outside, which may carry tangents.
     """
-
-    #: whether the duals of fields are free for the direction along which it is differentiated
-    has_duals = False
 
     def __init__(self, outer: Recorder, inner: Inner) -> None:
         self.outer = outer
@@ -188,7 +168,7 @@ class _InnerGradient:
         self.recording = base if isinstance(base, Journal) else None
         self.carries = base.derivative.has_tangents if isinstance(base, Journal) else isinstance(base, ForwardMode)
         if self.recording is not None:  # which differentiates it
-            self._effects = Effects(keeps=True, keeps_duals=not self.has_duals)
+            self._effects = Effects(keeps=True, keeps_duals=self.carries)
 
     def _number(self, one: Any) -> GradientPart:
         """A number of the recording at the outside, or a constant."""
@@ -281,9 +261,9 @@ class _InnerGradient:
         """Add it as a record of the outermost recording."""
         effects = self._effects
         effects.read_by_python(journal)
-        if self.has_duals:
+        if not (self.carries or self.lifts):
             outer.took(self.inner.name, done_by(journal))
-        self._program = Again(journal, self.base.trace)
+        self._program = Again(journal)
         outer.deepest = max(outer.deepest, journal.deepest)
         #: of the parts of results and inputs, in order
         self._values, self._gradients = values, [part for parts in gradients for part in reversed(parts)]
@@ -294,8 +274,6 @@ class _InnerGradient:
         taken = set(self._taken)
         for one in (*self._starts, *self._given):
             taken.update(np.ravel(one.numbers).tolist())
-        for one in (*self._values, *self._gradients):
-            one.value = np.array(plain_array(one.value))  # to be compared
         buffers = {one.buffer for one in made}
         outer.custom(
             Custom(
@@ -310,11 +288,7 @@ class _InnerGradient:
                 sources=frozenset(taken - {0}),
                 kept_bytes=effects.start.nbytes,
                 made=frozenset(buffers),
-                gradients=(
-                    frozenset([*self._touched, *[one.grad.buffer for one in (*made, *seeds)]])
-                    if self.has_duals
-                    else None
-                ),
+                gradients=frozenset([*self._touched, *[one.grad.buffer for one in (*made, *seeds)]]),
                 again=self._again_in,
             )
         )
@@ -329,7 +303,7 @@ class _InnerGradient:
     def _again_in(self, present: Recorder, of: NumberOf) -> dict[int, Any]:
         """Repeat it in another recording. Returns the numbers that its results are there; arrays get the new ones."""
         with recording_as(present):
-            values, gradients = _gradient(present, _Again(self, of)).run()
+            values, gradients = InnerGradient(present, _Again(self, of)).run()
             order = sorted(range(len(self._inputs)), key=lambda k: isinstance(self._inputs[k], Field))
             now = [*values, *[gradients[order.index(k)] for k in range(len(order))]]
             found: dict[int, Any] = {}
@@ -350,7 +324,7 @@ class _InnerGradient:
             given = number_of(found, self.lifts)
         else:
             outer = self.recording
-            has_dual = not self.has_duals or (outer is not None and (outer.runs_again or outer.is_inner))
+            has_dual = self.carries or bool(self.lifts) or (outer is not None and (outer.runs_again or outer.is_inner))
             given = stand_in(parts[0].value, needs_dual=has_dual)
             if has_dual and (outer is not None or self.lifts):
                 given.grad.ensure_dual()
@@ -363,19 +337,19 @@ class _InnerGradient:
                 made.append(field)
         return given
 
-    def _journal(self, outer: Trace, *, again: bool = False) -> Journal:
-        """A recording for it, inside of the trace `outer`. `again`: for its own derivative."""
+    def _journal(self, outer: Trace) -> Journal:
+        """A recording for it, inside of the trace `outer`, in which the values of fields at the start are inputs, even
+        if Python writes others at first.
+        """
         base = self.base
-        journal = Journal(trace=outer.inner(), tangents=self.carries or (self.has_duals and again))
+        journal = Journal(trace=outer.inner(), tangents=self.carries)
         journal.is_inner = True
         journal.opened_within = self.outer.opened_notes()
         if isinstance(base, ForwardMode):
             journal.take_tangents(base, base.nesting(), self.inner.span)
-        elif not self.has_duals:
-            give_gradients_duals()
-            if isinstance(base, Journal) and self.carries:
-                journal.take_tangents(base, base.tangents or {}, self.inner.span)
-        self._start_from(journal)
+        elif isinstance(base, Journal) and self.carries:
+            journal.take_tangents(base, base.tangents or {}, self.inner.span)
+        journal.starts_from(living_buffers())
         return journal
 
     def _inputs_of(self, bound: Bound, journal: Journal, blocks: Sequence[PushedMode]) -> list[list[Any]]:
@@ -454,7 +428,7 @@ class _InnerGradient:
         """The gradient of the record: that of the number that is its gradient times the adjoints of that."""
         outer, effects = self.recording, self._effects
         assert outer is not None
-        if self.has_duals and sweep.gradients.has_tangents:
+        if sweep.gradients.has_tangents and not self.carries:
             refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
         temporary = [b for b in outer.tangents or () if b in effects.loaded | effects.written]
         if temporary:
@@ -473,73 +447,51 @@ class _InnerGradient:
         return values, gradients
 
     @contextmanager
-    def _once_more(self, apart: AbstractContextManager[None]) -> Iterator[Journal]:
-        """A block in which f is done once more, in a journal. `apart`: a block in which the memory for its direction is
-        free.
+    def _once_more(self) -> Iterator[tuple[Journal, PushedMode]]:
+        """A block in which f is done once more: in a journal, and there in a block of pushforwards along a direction.
+        At its end memory is as it was.
         """
-        journal, launches = self._journal(self.base.trace, again=True), session.launches
+        depth = 1 + max(self._program.deepest, next_depth(self.base) - 1)
+        journal, launches = self._journal(self.base.trace), session.launches
+        written = self._effects.written if self.carries else ()
+        kept = MemoryCopies([memory_of(one.tangent) for one in written if one.tangent is not None])
+        top = _Direction(journal, depth, self.inner.span, kept)
         try:
-            with apart:
-                self._effects.start.put_back()
-                session.launches = self._launches  # launches have their numbers, custom gradients draw the same
-                yield journal
+            self._effects.start.put_back()
+            session.launches = self._launches  # launches have their numbers, custom gradients draw the same
+            yield journal, top
         finally:
+            top.forget()
+            unwinding(kept.put_back)
             journal.forget()
             session.launches = launches
 
-    def _emit(
-        self,
-        journal: Journal,
-        inputs: Sequence[Any],
-        top: PushedMode | None = None,
-        along: Mapping[int, float] | None = None,
-        directions: Mapping[Buffer, Array] = NO_DIRECTIONS,
-    ) -> list[Any]:
-        """The results, in a journal or in the block `top` there. `inputs`: numbers that take the place of inputs;
-        `along`: the tangents of numbers from outside; `directions`: those of the fields' first contents.
-        """
-        program, present = self._program, journal if top is None else top
-        given = {} if along else dict(self._taken)  # which may have tangents
-        given.update([(one.number, now) for one, now in zip(self._inputs, inputs, strict=True) if type(one) is Traced])
-
-        def run() -> dict[int, Traced]:
-            with recording_as(present):
-                return program.run(present, directions, along or {}, given)
-
-        def results(known: Mapping[int, Traced]) -> list[Any]:
-            found = program.results(self._results, known)
-            if top is None:
-                return found
-            pairs = [_parts_in(one, [top]) for one in found]
-            return [*[first for first, _ in pairs], *[second for _, second in pairs]]
-
-        return [*record(journal, self.inner.span, (), run, results)]
-
-    def _start_from(self, journal: Journal) -> None:
-        """The values of fields at the start are inputs, even if Python writes others at first."""
-        journal.starts_from(living_buffers())
-
     def _pull_along(self, outer: CustomSweep, value_adjoints: list[GradientPart], adjoints: list[GradientPart]) -> None:
-        depth = 1 + max(self._program.deepest, next_depth(self.base) - 1)
-        with self._once_more(_tangent_fields_apart(depth, self._effects.written)) as journal:
-            top = PushedMode(journal, depth, self.inner.span)
-            try:
-                inputs, primals = self._pointed(journal, top, adjoints)
-                results = self._emit(journal, inputs, top)
-                count = len(value_adjoints)
-                sweep = journal.sweep()
-                for result, adjoint in zip(results, [*value_adjoints, *self._starts], strict=True):
-                    _start(sweep, result, adjoint)
-                products = [self._value(one) for one in results[count:]]
-                sweep.run()
-            finally:
-                top.forget()
-            for primal, part in zip(primals, self._given, strict=True):
-                if primal is not None:
-                    outer.add(int(part.numbers), sweep.adjoint(primal))
+        program, primals = self._program, list[Traced]()
+        with self._once_more() as (journal, top):
+
+            def run() -> dict[int, Any]:
+                program.initialise(journal)
+                given = {**self._taken, **self._pointed(journal, top, adjoints, primals)}
+                with recording_as(top):
+                    return program.run(top, given)
+
+            def results(known: Mapping[int, Any]) -> list[Any]:
+                pairs = [_parts_in(one, [top]) for one in program.results(self._results, known)]
+                return [*[first for first, _ in pairs], *[second for _, second in pairs]]
+
+            found = record(journal, self.inner.span, (), run, results)
+            sweep = journal.sweep()
+            for result, adjoint in zip(found, [*value_adjoints, *self._starts], strict=True):
+                _start(sweep, result, adjoint)
+            products = [self._value(one) for one in found[len(value_adjoints) :]]
+            sweep.run()
+            numbers = [part for part in self._given if part.field is None]
+            for primal, part in zip(primals, numbers, strict=True):
+                outer.add(int(part.numbers), sweep.adjoint(primal))
             for number in journal.trace.taken_in:
-                if (found := sweep.adjoints.pop(number, None)) is not None:
-                    outer.add(number, found)
+                if (one := sweep.adjoints.pop(number, None)) is not None:
+                    outer.add(number, one)
             self._add_products(outer, products)
 
     def _add_products(self, outer: CustomSweep, products: Sequence[GradientPart]) -> None:
@@ -548,30 +500,44 @@ class _InnerGradient:
             start.add_adjoint(outer, product)
 
     def _pointed(
-        self, journal: Journal, top: PushedMode, directions: list[GradientPart]
-    ) -> tuple[list[Any], list[Traced | None]]:
-        """The inputs, with these tangents in a block; and the values of those that are numbers."""
-        inputs: list[Any] = []
-        primals: list[Traced | None] = []
+        self, journal: Journal, top: PushedMode, directions: Sequence[GradientPart], primals: list[Traced]
+    ) -> dict[int, Traced]:
+        """Give the inputs these tangents in a block. Returns the numbers among them as they are there; `primals` gets
+        their values.
+        """
+        found: dict[int, Traced] = {}
         for one, part in zip(self._inputs, directions, strict=True):
             if isinstance(one, Field):
                 (_, tangents) = fields_of(one, [top])
                 hold(tangents.buffer, part.value)
                 if part.tangent is not None:
                     hold(tangents.dual.buffer, part.tangent)
-                inputs.append(one)
-                primals.append(None)
             else:
                 primal = journal.trace.new(one, one.tangent)
-                inputs.append(top.number(primal, journal.trace.new(part.dual.value, part.dual.tangent)))
+                found[one.number] = top.number(primal, journal.trace.new(part.dual.value, part.dual.tangent))
                 primals.append(primal)
-        return inputs, primals
+        return found
+
+
+class _Direction(PushedMode):
+    """The block along the direction of a sweep. What its tangent fields held is in `kept`: they begin at zero."""
+
+    def __init__(self, base: Recorder, depth: int, span: Span, kept: MemoryCopies) -> None:
+        super().__init__(base, depth, span)
+        self._kept = kept
+
+    def _use(self, found: Field, of: Field) -> None:
+        duals = (found.dual, found.grad.dual) if base_of(self).clears_duals else ()
+        for one in (found, found.grad, *duals) if found.buffer not in self.used else ():
+            self._kept.add(one.memory)
+            one.memory.clear()
+        super()._use(found, of)
 
 
 class _Again(Inner):
     """A recorded gradient, to be done once more in another recording. `of`: maps its numbers to those of that one."""
 
-    def __init__(self, first: _InnerGradient, of: NumberOf) -> None:
+    def __init__(self, first: InnerGradient, of: NumberOf) -> None:
         def now(given: Any) -> Any:
             if isinstance(given, np.ndarray) and given.dtype == object:
                 return objects(map_leaves(now, given.ravel().tolist()), given.shape)
@@ -583,11 +549,12 @@ class _Again(Inner):
         fields = [one for one in first._inputs if isinstance(one, Field)]
         starts = first._starts
 
-        def function(*numbers: Any) -> list[Any]:
+        def function(*again: Any) -> list[Any]:
             present = recorder.get()
             assert present is not None
-            given = {one.number: number for one, number in zip(inputs, numbers, strict=True)}
-            return program.results(results, program.run(present, given={**outside, **given}))
+            given = {one.number: number for one, number in zip(inputs, again, strict=True)}
+            program.initialise(present)
+            return program.results(results, program.run(present, {**outside, **given}))
 
         args = [now(part.given) for part in first._given if part.field is None]
         again = DifferentiatedFunction(task.what, function, fields or None, None, range(len(args)) or None)
@@ -631,165 +598,3 @@ def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) 
 def _parts_in(result: Any, blocks: Sequence[PushedMode]) -> list[Any]:
     """The parts of a number or a field in blocks of pushforwards."""
     return fields_of(result, blocks) if isinstance(result, Field) else parts_of(result, blocks)
-
-
-@contextmanager
-def _tangent_fields_apart(depth: int, written: Iterable[Buffer]) -> Iterator[None]:
-    """A block with tangents of this depth, and of greater ones, of its own, initially zero, and with the duals of what
-    it has written.
-    """
-    kept = MemoryCopies([memory_of(one.tangent) for one in written if one.tangent is not None])
-
-    def memories() -> list[Memory]:
-        fields = tangent_fields_beyond(depth - 1)
-        return [one.memory for field in fields for one in (field, field.dual, field.grad, field.grad.dual)]
-
-    for memory in memories():
-        kept.add(memory)
-        memory.clear()
-    try:
-        yield
-    finally:
-        for memory in memories():
-            memory.clear()
-        unwinding(kept.put_back)
-
-
-class AlongDuals(_InnerGradient):
-    """The same directly inside of a recording without tangents: the duals of fields are free for the direction along
-    which it is differentiated.
-    """
-
-    has_duals = True
-
-    def _pull_along(self, outer: CustomSweep, value_adjoints: list[GradientPart], adjoints: list[GradientPart]) -> None:
-        directions = [as_array(one.value) for one in adjoints]
-        symmetry: Symmetry | None = None
-        with self._once_more_along_duals() as journal:
-            inputs, results = self._emit_along(journal, directions)
-            customs = custom_calls(journal.events)
-            if is_to_be_tried(customs, directions):
-                symmetry = Symmetry(customs, directions)
-                self._look(symmetry, journal, inputs, results)
-            self._sweep(outer, journal, inputs, results, value_adjoints, is_new=bool(customs))
-        if symmetry is not None:
-            self._require(symmetry)
-
-    def _once_more_along_duals(self) -> AbstractContextManager[Journal]:
-        return self._once_more(duals_apart(self._effects.loaded | self._effects.written))
-
-    def _emit_along(
-        self, journal: Journal, directions: Sequence[Array], along: Mapping[int, float] | None = None
-    ) -> tuple[list[Any], list[Any]]:
-        """The inputs with these tangents, and the results."""
-        given: dict[Buffer, Array] = {}
-        inputs: list[Any] = []
-        for one, direction in zip(self._inputs, directions, strict=True):
-            if isinstance(one, Field):
-                store_seed(one.dual, direction)
-                given[one.buffer] = direction
-                inputs.append(one)
-            else:
-                inputs.append(journal.trace.new(one, direction.item()))
-        return inputs, self._emit(journal, inputs, along=along, directions=given)
-
-    def _sweep(
-        self,
-        outer: CustomSweep,
-        journal: Journal,
-        inputs: list[Any],
-        results: list[Any],
-        value_adjoints: list[GradientPart],
-        *,
-        is_new: bool,
-    ) -> None:
-        """Through the run, with adjoints of later operations as tangents of adjoints; and to the seeds. `is_new`:
-        whether the program's own code has run again, and may have done something else.
-        """
-        before = {one for one in self._touched if one.tangent is not None}  # else of an array that the first run made
-        touched = self._gradients_touched(journal) | before
-        products = [_tangent_of(one) for one in results]
-        for gradient in touched:
-            if gradient.tangent is None:
-                refuse_nesting(self.inner.task.what, self.outer, f"'{gradient.name}' has no dual")
-            hold(gradient.tangent, held_now(gradient))
-            memory_of(gradient).clear()
-        second = journal.sweep()
-        for result, start, adjoint in zip(results, self._starts, value_adjoints, strict=True):
-            _start(second, result, GradientPart(start.value, adjoint.value))
-        second.run()
-        for one, found in zip(inputs, self._gradients, strict=True) if is_new else ():
-            now = held_now(one.grad.buffer) if isinstance(one, Field) else second.adjoint(one).value
-            if not agree(np.reshape(plain_array(now), np.shape(found.value)), found.value):
-                refuse_other_again(*custom_calls(journal.events)[0])
-        for gradient in touched:
-            assert gradient.tangent is not None
-            hold(gradient, held_now(gradient.tangent))
-        for adjoint, position in self._of_first_writes():
-            store(adjoint, position, 0.0)
-        for one, part in zip(inputs, self._given, strict=True):
-            if not isinstance(one, Field):
-                outer.add(int(part.numbers), Dual(second.adjoint(one).tangent))
-        for number in journal.trace.taken_in:
-            outer.add(number, Dual(second.adjoints.pop(number, _ZERO).tangent))
-        self._add_products(outer, [GradientPart(product) for product in products])
-
-    def _of_first_writes(self) -> Iterator[tuple[Any, Any]]:
-        """The gradients of what Python overwrites at first: what was there before has no part in the results."""
-        return ((event.target.adjoint, event.position) for event in self._program.first_writes)
-
-    # ---- where functions have gradients of their own
-
-    def _other_fields(self) -> list[Buffer]:
-        """The fields that the gradient depends on, besides the inputs."""
-        inputs = {one.buffer for one in self._inputs if isinstance(one, Field)}
-        return have_gradients(self._effects.loaded - inputs)
-
-    def _look(self, symmetry: Symmetry, journal: Journal, inputs: list[Any], results: list[Any]) -> None:
-        """The results of a sweep through the run along the weights, for all that the gradient depends on."""
-        starts = [GradientPart(start.value) for start in self._starts]
-        with self._swept_apart(journal, results, starts) as sweep:
-            found = [self._second(one, sweep) for one in inputs]
-            found += [sweep.adjoints.get(number, _ZERO).tangent for number in self._taken]
-            found += [
-                _tangent_of(one) for one, start in zip(results, self._starts, strict=True) if start.is_differentiated
-            ]
-            for adjoint, position in self._of_first_writes():
-                store(adjoint.tangent, position, 0.0)
-            found += tangents_of_gradients(self._other_fields())
-        symmetry.found = found
-
-    def _require(self, symmetry: Symmetry) -> None:
-        """Run along another direction, and compare."""
-        directions = [
-            symmetry.direction(np.zeros(shape_of(one) if isinstance(one, Field) else ())) for one in self._inputs
-        ]
-        along = {number: symmetry.direction(0.0).item() for number in self._taken}
-        starts = [
-            GradientPart(one.value, symmetry.direction(one.value) if one.is_differentiated else None)
-            for one in self._starts
-        ]
-        with self._once_more_along_duals() as journal:
-            for buffer in self._other_fields():
-                assert buffer.tangent is not None
-                numbers(buffer.tangent)[...] = symmetry.direction(numbers(buffer))
-            inputs, results = self._emit_along(journal, directions, along)
-            with self._swept_apart(journal, results, starts) as sweep:
-                moved = [self._second(one, sweep) for one in inputs]
-        symmetry.require(moved, Note("this is the inner derivative", self.inner.span), self.outer.opened_notes())
-
-    @staticmethod
-    def _second(one: Any, sweep: Sweep) -> Any:
-        """The tangent of the adjoint of an input."""
-        return number_or_array(one.grad.dual) if isinstance(one, Field) else sweep.adjoint(one).tangent
-
-    def _swept_apart(
-        self, journal: Journal, results: Sequence[Any], starts: Sequence[GradientPart]
-    ) -> AbstractContextManager[Sweep]:
-        """A sweep from the results."""
-
-        def start(sweep: Sweep) -> None:
-            for result, one in zip(results, starts, strict=True):
-                _start(sweep, result, one)
-
-        return swept_apart(journal, self._gradients_touched(journal), start)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -43,8 +43,8 @@ Array = np.ndarray[Any, Any]
 #: The tangents of fields, by depth; they go with their fields.
 _tangent_fields: WeakKeyDictionary[Buffer, dict[int, Field]] = WeakKeyDictionary()
 
-#: All of them.
-_all_tangent_fields: WeakSet[Buffer] = WeakSet()
+#: Of each of them: whose tangents they are, and at which depth.
+_origins: WeakKeyDictionary[Buffer, tuple[ref[Buffer], int]] = WeakKeyDictionary()
 
 
 def tangent_field(field: Field, depth: int) -> Field:
@@ -55,29 +55,19 @@ def tangent_field(field: Field, depth: int) -> Field:
         name = f"{field.name}.dual"
         # The shadow of a field stays alive, and is not part of the present block.
         found = known[depth] = field._like(name) if isinstance(field, StandIn) else silently(field._like, name)
-        _all_tangent_fields.add(found.buffer)
+        _origins[found.buffer] = ref(field.buffer), depth
     return found
 
 
 def is_tangent_field(field: Field) -> bool:
     """Whether a field holds tangents of another one."""
-    return field.buffer in _all_tangent_fields
+    return field.buffer in _origins
 
 
-def tangent_fields_beyond(depth: int) -> list[Field]:
-    """All shadows of greater depths than this, with their own shadows of any depth."""
-    found: list[Field] = []
-    known = list(_tangent_fields.values())
-    for at, one in [pair for own in known for pair in list(own.items())]:
-        if at > depth:
-            found += [one, *_all_of(one)]
-    return [one for one in dict.fromkeys(found) if _lives(one)]
-
-
-def _all_of(field: Field) -> list[Field]:
-    """The tangents of a field, and theirs."""
-    own = list(_tangent_fields.get(field.buffer, {}).values())
-    return [*own, *[further for one in own for further in _all_of(one)]]
+def origin_of(tangents: Buffer) -> tuple[Buffer | None, int] | None:
+    """What has these tangents, if it is still there, and at which depth; None for other memory."""
+    found = _origins.get(tangents)
+    return None if found is None else (found[0](), found[1])
 
 
 def _lives(field: Field) -> bool:
@@ -102,8 +92,7 @@ def base_of(outer: Recorder) -> Recorder:
 
 def next_depth(outer: Recorder) -> int:
     """A depth that nothing around uses."""
-    lifts = lifts_of(outer)
-    return 1 + (lifts[-1].depth if lifts else base_of(outer).depth)
+    return 1 + max([base_of(outer).depth, *[block.depth for block in lifts_of(outer)]])
 
 
 def parts_of(value: Any, lifts: Sequence[PushedMode]) -> list[Any]:
@@ -265,7 +254,7 @@ class PushedMode(Recorder):
             return None
         found = tangent_field(field, self.depth)
         if found.buffer not in self.used:
-            self._use(found)
+            self._use(found, field)
             self.making(found.buffer, field.buffer)
         return found
 
@@ -274,9 +263,10 @@ class PushedMode(Recorder):
         """Whether its contents have no derivative, by type or by the user's declaration."""
         return buffer.dtype.kind != "f" or (buffer.no_adjoint and buffer.no_tangent)
 
-    def _use(self, found: Field) -> None:
+    def _use(self, found: Field, of: Field) -> None:
+        """`found` are the tangents `of` a field."""
         if self.again is not None:
-            self.again._use(found)
+            self.again._use(found, of)
         self.used[found.buffer] = found
 
     def tangents_of(self, buffer: Buffer) -> Field | None:

@@ -9,9 +9,8 @@
     # x.grad is the gradient of the cost
 
 For a recording in reverse mode, the tape is one record: it writes gradients, as a kernel writes fields, and its readers
-propagate adjoints to these gradients. Let g be the gradients that the tape computes. For the adjoint w of g, its
-launches run again along w as the direction, and their reverse sweep carries tangents, as for `ti.ad.grad` inside of
-another one (`inner_gradient.py`): the tangent of g along w is the gradient of w · g.
+propagate adjoints to these gradients. For these its launches run again, as for `ti.ad.grad` inside of another one
+(`inner_gradient.py`).
 
 Inside of two recordings, its recorded events are treated as a function, whose derivative is that of `ti.ad.grad` in any
 recording (`inner_derivative.py`). So at the end of the block memory is restored to its start, that function runs in the
@@ -26,7 +25,6 @@ are stored elsewhere (`Journal.duals_apart`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -40,12 +38,11 @@ from tinote.lang.ad.functional.again import (
     shadows_are_values,
 )
 from tinote.lang.ad.functional.effects import Effects
-from tinote.lang.ad.functional.inner import Inner, duals_apart
+from tinote.lang.ad.functional.inner import Inner
 from tinote.lang.ad.functional.inner_derivative import contents_of, inside, refuse_capture
-from tinote.lang.ad.functional.inner_gradient import AlongDuals, GradientPart
+from tinote.lang.ad.functional.inner_gradient import GradientPart, InnerGradient
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values
-from tinote.lang.ad.functional.symmetry import custom_calls
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
@@ -170,7 +167,7 @@ class _InnerTape(Inner):
         return [*super().results(returned, trace), *self._before]
 
 
-class _TapeGradient(AlongDuals):
+class _TapeGradient(InnerGradient):
     """The gradients of a recorded `tape`, in those of fields: a part of `outer`. `before`: what they held, where the
     tape adds to them.
     """
@@ -180,13 +177,13 @@ class _TapeGradient(AlongDuals):
     def __init__(
         self, tape: Journal, outer: Journal, loss: Field, effects: Effects, before: Mapping[Buffer, Array], span: Span
     ) -> None:
-        self._program = Again(tape, outer.trace)
+        self._program = Again(tape)
         super().__init__(outer, _InnerTape(DifferentiatedFunction("Tape", self._program.run, loss, loss), (), span))
         self._tape = tape
         self._effects = effects
         self._taken = dict(tape.trace.taken_in)
         self._touched = tape.changed_gradients() | {loss.grad.buffer}
-        #: the fields of the gradients that are results, and these, if functions have gradients of their own
+        #: the fields of the gradients that are results
         self._fields = sorted([f for f in _with_gradients() if f.grad.buffer in self._touched], key=lambda f: f.name)
         #: the sweep starts with what gradients hold
         self._added = [field for field in self._fields if field.grad.buffer in before and field is not loss]
@@ -195,8 +192,6 @@ class _TapeGradient(AlongDuals):
             GradientPart(np.ones(shape_of(loss))),
             *[GradientPart(before[field.grad.buffer]) for field in self._added],
         ]
-        has_custom = bool(custom_calls(tape.events))
-        self._found = {f: numbers(f.grad.buffer).copy() for f in self._fields if has_custom}
 
     def add(self, launches: int, *, clears: bool) -> None:
         """Add the record. `launches`: how many random ones there were before the sweep."""
@@ -223,17 +218,13 @@ class _TapeGradient(AlongDuals):
     def _release(self) -> None:
         self._effects.start = MemoryCopies()
         self._program.close()
-        self._fields, self._added, self._results, self._found = [], [], [], {}
-
-    def _start_from(self, journal: Journal) -> None:
-        """What Python writes at first are the values that gradients are by."""
+        self._fields, self._added, self._results = [], [], []
 
     def _adjoints(self, sweep: CustomSweep) -> tuple[list[GradientPart], list[GradientPart]]:
         loss = self._results[0]
         adjoints = {f: sweep.temporaries.of(f.grad.buffer) for f in self._fields if not (self._clears and f is loss)}
         self._inputs = [field for field, adjoint in adjoints.items() if adjoint is not None]
         self._given = [GradientPart(None, field=field) for field in self._inputs]
-        self._gradients = [GradientPart(self._found.get(field)) for field in self._inputs]
         found = [GradientPart(held_now(adjoint)) for adjoint in adjoints.values() if adjoint is not None]
         for adjoint in adjoints.values() if self._added else ():
             if adjoint is not None:
@@ -244,9 +235,6 @@ class _TapeGradient(AlongDuals):
         for field, product in zip(self._added, products[1:], strict=True):
             if (adjoint := outer.temporaries.made(field.grad.buffer)) is not None:
                 accumulate(adjoint, as_array(product.value))
-
-    def _once_more_along_duals(self) -> AbstractContextManager[Journal]:
-        return self._once_more(duals_apart(None))
 
 
 def _with_gradients() -> list[Field]:
@@ -283,7 +271,7 @@ class _TapeAsFunction(TapeInside):
         """
         tape, outer = self._tape, self._outer
         self._effects.read_by_python(tape)
-        again = Again(tape, outer.trace)
+        again = Again(tape)
         numbers = tuple(tape.trace.taken_in.values())
         self._effects.start.put_back()
         tape.take_gradients_back()
@@ -294,7 +282,7 @@ class _TapeAsFunction(TapeInside):
             present = recorder.get()
             assert present is not None
             given = {before.number: one for before, one in zip(numbers, now, strict=True)}
-            again.run(present, given=given, initialises=False)
+            again.run(present, given)
 
         task = DifferentiatedFunction("Tape", function, fields, self._loss)
         inner = _InnerTape(task, numbers, self._span, before)

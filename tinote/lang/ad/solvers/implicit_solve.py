@@ -25,7 +25,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
+from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, lifts_of
 from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep, Launched
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -91,12 +91,14 @@ class ImplicitSolve:
             self._forward(found)
         elif isinstance(found, PushedMode):
             base = base_of(found)
-            if found.base is base and isinstance(base, ForwardMode) and base.takes_blocks:
+            lifts = len(lifts_of(found))
+            is_within = lifts == 1 and isinstance(base, ForwardMode) and base.takes_blocks
+            if is_within or (base.lets_record and lifts <= 2):
                 self._forward_twice(found)
-            elif found.base is base and isinstance(base, Journal) and not base.is_differentiated:
-                self._at_second_order(found, base)
-            else:
+            elif lifts > 1 or not isinstance(base, Journal) or base.runs_again or base.derivative.has_tangents:
                 found.refuse(self._name, self._span)
+            else:
+                self._at_second_order(found, base)
         else:
             self._solve()
 
@@ -229,8 +231,8 @@ class ImplicitSolve:
 
     def _forward_twice(self, found: PushedMode) -> None:
         """In forward mode that `found` lies in."""
-        effects = Effects()
-        with effects.listening(), recording_as(None):
+        base, effects = base_of(found), Effects()
+        with effects.listening(), recording_as(base if base.lets_record else None):
             self._run()  # says what it reads and writes
             note_overwriting(self._point.buffer)
         found.writing(self._unknown.buffer, ..., 0.0)
