@@ -472,6 +472,26 @@ def test_second_derivatives_of_what_has_a_custom_part(kind: type[Program]) -> No
             np.testing.assert_allclose(one, other, 1e-10, 1e-12)
 
 
+@pytest.mark.parametrize("kind", [ByKernels, ByDerivatives, ByProducts, Forces])
+def test_derivatives_inside_of_custom_functions_are_pushed_forward(kind: type[Program]) -> None:
+    """In forward mode through the function, and in third derivatives."""
+
+    def found(*, custom: bool) -> list[Numbers]:
+        program = kind(custom=custom)
+        inputs, loss = [program.a, program.b], program.loss
+        program.begin()
+        along = ti.ad.jvp(program.once, wrt=inputs, loss=loss)(program.along)[1]
+        program.begin()
+
+        def inside() -> None:
+            program.use(ti.ad.hvp(program.once, wrt=program.a, loss=loss)(program.along[0]))
+
+        return [np.array(along), *ti.ad.grad(inside, wrt=inputs, loss=program.total)()]
+
+    for one, other in zip(found(custom=True), found(custom=False), strict=True):
+        np.testing.assert_allclose(one, other, 1e-11, 1e-12)
+
+
 class World:
     """An energy Σ k sin(y), where y = a² p has a custom gradient: `weights` times that by a and that by p, and `mixed`
     times what makes it that of nothing.

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
@@ -38,7 +37,6 @@ class Again:
         self._shadows = {one: span for one, span in recorded.active.items() if one.primal is not None}
         for event in self._events:
             if isinstance(event, RecordedLaunch):
-                _require_duals(event)
                 event.drop_saved()
 
     def close(self) -> None:
@@ -182,17 +180,3 @@ def leave_value(recorder: Recorder, shadow: Buffer, value: Any) -> None:
         else:
             note_python_write(shadow, ..., value)
             hold(held, value)
-
-
-def _require_duals(event: RecordedLaunch) -> None:
-    """Raise for a launch with an array that had no dual yet, or none of its gradient: it would be a constant in a run
-    along a direction. Arrays that exist when a block begins have both.
-    """
-    for array in event.values[: len(event.instance.specialisation.arrays)]:
-        buffer = array.buffer
-        if buffer is not None and buffer.adjoint is not None and not (array.tangent and array.second):
-            raise DifferentiationError(
-                f"'{buffer.name}' was made inside of a block that is differentiated itself, and launched with there",
-                event.span,
-                hint="make it before the block",
-            )

@@ -132,7 +132,7 @@ class GradientPart:
 def _accumulate(shadow: Field, amount: GradientPart) -> None:
     """Add to what a gradient holds, and its dual."""
     accumulate(shadow.buffer, as_array(amount.value))
-    if amount.tangent is not None:
+    if amount.tangent is not None and shadow.has_dual:  # numbers always have tangents
         accumulate(shadow.dual.buffer, as_array(amount.tangent))
 
 
@@ -198,7 +198,8 @@ class InnerGradient:
         with nullcontext() if recording is None else self._effects.listening():
             journal = self._journal(self.outer.trace)
             if recording is not None:
-                give_gradients_duals()  # arrays are launched with them
+                if self.carries:
+                    give_gradients_duals()  # arrays are launched with them
                 journal.will_run_again()
             values, gradients = self._first(journal)
         made: list[Field] = []
@@ -434,7 +435,6 @@ class InnerGradient:
         if temporary:
             refuse_nesting(self.inner.task.what, outer, f"'{temporary[0].name}', which it uses, has no gradient")
         values, gradients = self._adjoints(sweep)
-        give_gradients_duals()
         for buffer in effects.written:
             sweep.overwriting(buffer)
         self._pull_along(sweep, values, gradients)

@@ -73,7 +73,6 @@ class TapeInside:
 
     def enter(self) -> None:
         """Before the tape changes anything."""
-        give_gradients_duals()  # launches that are run again along a direction have the arrays with all of these
         keep_gradients_apart(self._outer)
 
     def start(self) -> None:
@@ -247,6 +246,7 @@ class _TapeAsFunction(TapeInside):
     def __init__(self, tape: Journal, outer: Journal | PushedMode, loss: Field, span: Span, *, clears: bool) -> None:
         refuse_capture("the tape inside of two other derivatives")
         super().__init__(tape, outer, loss, span, clears=clears)
+        give_gradients_duals()  # where the outer recording carries tangents, arrays are launched with them
 
     def leave(self, sweep: Callable[[], None]) -> None:
         tape, outer = self._tape, self._outer
