@@ -318,7 +318,7 @@ class _Trial(_Within):
                     self._store(found, ..., start)
 
     def was_there(self, buffer: Buffer) -> bool:
-        """Whether it, or that of which it holds tangents of the blocks around, was there before f ran."""
+        """Whether it was there before f ran; tangents of the blocks around, whether what has them was."""
         while (origin := origin_of(buffer)) is not None:
             of, depth = origin
             if of is None or depth not in self._depths:
