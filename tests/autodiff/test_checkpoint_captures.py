@@ -2,6 +2,7 @@
 
 import copy
 import cProfile
+import gc
 import importlib
 import pickle
 import profile
@@ -363,7 +364,11 @@ def test_profiles_are_those_of_what_runs_without_a_profiler(make: Callable[[], A
     report, gradients, values = rollout(fields, one_step, 40, snapshots=6)
     vars(one_step).clear()  # what is known of it
     profiler = make()
-    profiled, found, left = profiler.runcall(whole)
+    gc.disable()  # before a call is noticed, callbacks of a collection (JAX has one) break what `profile` asserts
+    try:
+        profiled, found, left = profiler.runcall(whole)
+    finally:
+        gc.enable()
     assert same(found, gradients) and same(left, values)
     assert profiled.captured == report.captured and profiled.captured.replays > 40
     assert sys.getprofile() is None
