@@ -41,7 +41,7 @@ def _missing(what: str) -> NoReturn:
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory, shared_code: dict[str, str]) -> Iterator[Lab]:
     """JupyterLab with settings and folders of its own."""
-    with running_lab(tmp_path_factory.mktemp("lab"), **shared_code) as found:
+    with running_lab(tmp_path_factory.mktemp("lab"), warm=True, **shared_code) as found:
         yield found
 
 

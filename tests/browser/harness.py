@@ -87,6 +87,9 @@ PAGE_CONFIG = {"disabledExtensions": {"@jupyterlab/launcher-extension": True}}
 SERVE = "import sys; sys.modules['rfc3987_syntax'] = None; from jupyterlab.labapp import main; sys.exit(main())"
 """`python -m jupyterlab`, but for parsers of web addresses: see `tests/conftest.py`."""
 
+SERVE_WARM = "from tests.browser.warm_kernels import main; main()"
+"""The same with kernels that have imported already what they need."""
+
 START_SECONDS = 240.0
 """As patient as `WAIT_SECONDS`, for what has to be loaded first."""
 
@@ -160,9 +163,9 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
+def running_lab(root: Path, *, warm: bool = False, **variables: str) -> Iterator[Lab]:
     """JupyterLab and Notebook 7 on one server, with settings and folders of their own in `root`, and with these
-    environment variables.
+    environment variables. `warm`: its kernels are forked from a process that has imported what they need.
     """
     folder, settings, runtime = root / "notebooks", root / "config/settings", root / "runtime"
     folder.mkdir()
@@ -203,7 +206,10 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
     log = root / "lab.log"
     with log.open("w") as output:
         server = subprocess.Popen(
-            [sys.executable, "-c", SERVE, *options], env=environment, stdout=output, stderr=output
+            [sys.executable, "-c", SERVE_WARM if warm else SERVE, *options],
+            env=environment,
+            stdout=output,
+            stderr=output,
         )
     try:
         end = time.monotonic() + START_SECONDS
