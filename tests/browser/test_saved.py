@@ -345,7 +345,11 @@ def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
     button(page, "Play").click()
     page.wait(f"{PAINTED} > 10")
 
-    # The connection is lost, and comes back.
+    # The connection is lost, and comes back. JupyterLab opens a dialog where it misses its server meanwhile.
+    page.page.add_locator_handler(
+        page.page.locator(".jp-Dialog", has_text="Server Connection Error"),
+        lambda dialog: dialog.get_by_role("button", name="Close").click(),
+    )
     page.page.context.set_offline(True)
     page.page.evaluate(f"() => {{ {KERNEL}.reconnect().catch(() => null) }}")
     page.wait(f"document.querySelector('{NOTICE}').textContent === 'reconnecting'")
