@@ -363,12 +363,12 @@ def test_a_damaged_store_is_an_error_that_names_the_file(tmp_path: Path) -> None
     wanted = ti.sweep(run, over, store=whole, progress=False, workers=1)
     files = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
     assert len(files) > 20
+    content = {file: (whole / file).read_bytes() for file in files}
+    shutil.copytree(whole, store)
     refused = 0
     for file in files:
         for what, damage in _damages():
-            shutil.rmtree(store, ignore_errors=True)
-            shutil.copytree(whole, store)
-            data = damage((store / file).read_bytes(), draw)
+            data = damage(content[file], draw)
             if data is None:
                 (store / file).unlink()
             else:
@@ -381,6 +381,9 @@ def test_a_damaged_store_is_an_error_that_names_the_file(tmp_path: Path) -> None
                 refused += 1
             else:
                 assert found.identical(wanted), (file, what)
+            (store / file).write_bytes(content[file])
+        left = {path.relative_to(store): path.read_bytes() for path in store.rglob("*") if path.is_file()}
+        assert left == content  # the refusals have changed nothing
     assert refused == len(files) * len(_damages())
     for folder in sorted(path.relative_to(whole) for path in whole.iterdir() if path.is_dir()):
         shutil.rmtree(store)
