@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tinote.viz.draw.pen import GRID, INK, MUTED, Color, LinePen, Pen, text_width
+from tinote.viz.draw.pen import GRID, INK, MUTED, Color, Pen, text_width
 from tinote.viz.draw.scale import Scale, ScaleForm
 
 Place = Callable[[float], float]
@@ -81,7 +81,7 @@ def draw_axes(pen: Pen, x: Axis, y: Axis, box: Box, right: Axis | None = None, g
         pen.upright(end + side_room(right) - 16, (top + bottom) / 2, right["label"], INK)
 
 
-def draw_ticks(pen: LinePen, x: Axis, y: Axis, box: Box, grid: str = "y") -> None:
+def draw_ticks(pen: Pen, x: Axis, y: Axis, box: Box, grid: str = "y") -> None:
     """Ticks, their texts, and the label below; the other one is above, or upright at the side."""
     left, top, end, bottom = box
     draw_grid(pen, x, y, box, grid)
@@ -92,9 +92,7 @@ def draw_ticks(pen: LinePen, x: Axis, y: Axis, box: Box, grid: str = "y") -> Non
     pen.text(((left + end) / 2, bottom + 34), x["label"], INK, "mb")
 
 
-def draw_grid(
-    pen: LinePen, x: Axis, y: Axis, box: Box, grid: str = "xy", ink: Color = GRID, width: float = 1.0
-) -> None:
+def draw_grid(pen: Pen, x: Axis, y: Axis, box: Box, grid: str = "xy", ink: Color = GRID, width: float = 1.0) -> None:
     """Lines across `box` at the ticks of the axes that `grid` names, and short ones outside of it at the others."""
     left, top, end, bottom = box
     for tick in y["ticks"]:

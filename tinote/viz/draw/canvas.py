@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from PIL import Image, ImageColor, ImageDraw
 
+from tinote.viz.draw import pen as pens
 from tinote.viz.draw.fonts import font
-from tinote.viz.draw.pen import FONT, Color, Point
 
 Image.preinit()  # Pillow's formats: otherwise the first picture waits for them.
 
@@ -82,9 +82,11 @@ class PictureCanvas:
     def width_of(self, text: str, *, code: bool = False, size: int = 12) -> float:
         return font(size * SCALE, code=code).getlength(text) / SCALE
 
-    def pen(self) -> CanvasPen:
+    def pen(self) -> pens.Pen:
         """What draws axes here."""
-        return CanvasPen(self)
+        self._grounds[pens.css(pens.GRID)] = None
+        self._inks |= {pens.css(pens.INK): None, pens.css(pens.MUTED): None}
+        return pens.PixelPen(*self._edge, self._image)
 
     def png(self) -> bytes:
         width, height = self._edge
@@ -107,19 +109,3 @@ class PictureCanvas:
                 part = step / (shades + 1)
                 colors.append(tuple([round(a + part * (b - a)) for a, b in zip(ink, paper, strict=True)]))
         return [value for color in colors[:256] for value in color]
-
-
-class CanvasPen:
-    """Draws the axes of charts (`axes.py`) on a canvas."""
-
-    def __init__(self, canvas: PictureCanvas) -> None:
-        self._canvas = canvas
-
-    def line(self, points: Sequence[Point], color: Color, width: float) -> None:
-        del color, width
-        self._canvas.line(*points[0], *points[-1])
-
-    def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
-        shift = {"t": 0.0, "m": -7.0, "b": -13.0}[anchor[1]]
-        wide = self._canvas.width_of(text, size=FONT) * {"l": 0.0, "m": 0.5, "r": 0.0}[anchor[0]]
-        self._canvas.text(place[0] - wide, place[1] + shift, text, MUTED, right=anchor[0] == "r", size=FONT)

@@ -43,8 +43,8 @@ class StagePicture(Protocol):
         ...
 
 
-class LinePen(Protocol):
-    """Draws lines and texts."""
+class Pen(Protocol):
+    """Draws lines, texts, discs, pictures and strips of colours."""
 
     def line(self, points: Sequence[Point], color: Color, width: float) -> None:
         """A line through points."""
@@ -53,10 +53,6 @@ class LinePen(Protocol):
     def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
         """A text; `anchor` says by two letters where `place` is: left, middle or right, and top, middle or bottom."""
         ...
-
-
-class Pen(LinePen, Protocol):
-    """Draws upright texts, discs, pictures and strips of colours as well."""
 
     def disc(self, center: Point, radius: float, color: Color) -> None:
         """A filled disc."""
@@ -81,10 +77,10 @@ def text_width(text: str) -> float:
 
 
 class PixelPen:
-    """Draws into pixels, on white."""
+    """Draws into pixels, on white, or on an image that is there already."""
 
-    def __init__(self, width: int, height: int) -> None:
-        self._image = Image.new("RGB", (width * SCALE, height * SCALE), (255, 255, 255))
+    def __init__(self, width: int, height: int, image: Image.Image | None = None) -> None:
+        self._image = image or Image.new("RGB", (width * SCALE, height * SCALE), (255, 255, 255))
         self._draw = ImageDraw.Draw(self._image)
         self._font = font(FONT * SCALE)
 
