@@ -14,6 +14,7 @@ import pytest
 import tinote as ti
 from tests.viz.test_page_agrees import NODE
 from tinote.viz import Image, Particles, Plot, Scene
+from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.view import Frame, static_source
 from tinote.viz.pages.bundle import engine_files
 from tinote.viz.pages.sources import Sources
@@ -86,7 +87,7 @@ def named(frame: Frame) -> dict[str, bytes]:
     return dict(zip([*map(str, range(first)), *names, "trail"], frame.buffers, strict=False))
 
 
-#: parts that are codes of places, which may be rounded the other way
+#: parts that are places, which are rounded differently
 PLACES = {"edges", "arrows", "contours", "trail"}
 
 
@@ -100,9 +101,9 @@ def assert_same(made: list[Frame], wanted: list[Frame]) -> None:
         assert left_parts.keys() == right_parts.keys()
         for name, part in left_parts.items():
             if name in PLACES:
-                codes = [np.frombuffer(data, np.uint16).astype(int) for data in (part, right_parts[name])]
-                assert len(codes[0]) == len(codes[1])
-                assert np.abs(codes[0] - codes[1]).max(initial=0) <= 1, name
+                places = [np.frombuffer(data, np.float32) for data in (part, right_parts[name])]
+                assert len(places[0]) == len(places[1])
+                assert places[0] == pytest.approx(places[1], abs=2e-6, rel=2e-6, nan_ok=True), name
             elif name.endswith("_inks"):
                 assert close_bytes(part, right_parts[name]), name
             else:
@@ -282,3 +283,12 @@ def test_scenes(add: Callable[[Scene], None]) -> None:
 def test_a_plot_has_no_frames_of_its_own() -> None:
     view = Plot(lambda: 1.0, lambda: None)
     assert_same(by_page(view, [{}]), by_kernel(view, {}, [{}]))
+
+
+def test_edges_of_copies_are_refused() -> None:
+    ti.init()
+    view = Scene(lambda: None).mesh_instance(
+        CORNERS, TRIANGLES, transforms=RNG.normal(size=(3, 4, 4)), show_wireframe=True
+    )
+    with pytest.raises(ViewError, match="a page draws the edges of one mesh, and not of its copies"):
+        view.page_look(Sources())

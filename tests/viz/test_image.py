@@ -17,7 +17,6 @@ from tinote.viz.draw.colorbar import COLORBAR_HEIGHT, draw_colorbar
 from tinote.viz.draw.colormap import ColorScale, table
 from tinote.viz.draw.pen import PixelPen
 from tinote.viz.live.contours import FIRST_ROOM, contour_lines
-from tinote.viz.live.strokes import decoded
 
 
 def sent(view: Image) -> tuple[dict, np.ndarray]:
@@ -165,7 +164,7 @@ def marks_of(view: Image) -> dict[str, np.ndarray]:
     frame = view.capture()
     parts = dict(zip(frame.message.get("parts", []), frame.buffers[1:], strict=True))
     return {
-        name: decoded(np.frombuffer(part, np.uint16).reshape(-1, 2, 2), (1, 1)) * [1, -1] + [0, 1]
+        name: np.frombuffer(part, np.float32).reshape(-1, 2, 2)
         for name, part in parts.items()
         if not name.endswith("inks")
     }

@@ -16,7 +16,15 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.colormap import table
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.marks import Plane, Trail, trail_strokes
-from tinote.viz.live.strokes import HIDDEN, arrow_strokes, as_strokes, decoded, encoded, paint_glows, paint_strokes
+from tinote.viz.live.strokes import (
+    Strokes,
+    arrow_strokes,
+    as_strokes,
+    in_pixels,
+    paint_edges,
+    paint_glows,
+    paint_strokes,
+)
 
 SQUARE = np.array([[0.25, 0.25], [0.75, 0.25], [0.75, 0.75], [0.25, 0.75]])
 RING = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
@@ -30,8 +38,7 @@ def parts_of(view: Particles) -> dict[str, bytes]:
 
 def places(part: bytes) -> np.ndarray:
     """The ends of strokes as fractions of the picture, (M, 2, 2)."""
-    pixels = decoded(np.frombuffer(part, np.uint16).reshape(-1, 2, 2), (1000, 1000))
-    return pixels / [1000, -1000] + [0, 1]
+    return np.frombuffer(part, np.float32).reshape(-1, 2, 2)
 
 
 def test_edges_join_the_particles_of_their_pairs_and_follow_a_field_of_them():
@@ -67,30 +74,37 @@ def test_arrows_are_as_long_as_their_scale_says_or_the_longest_is_legible():
     assert view.capture().message["longest"] == 2.0
 
 
-def test_strokes_are_cut_off_outside_of_what_codes_hold():
-    begin = np.array([[0.5, 0.5], [-9.0, 0.5], [-9.0, 9.0], [np.nan, 0.5], [np.inf, 0.5], [-3.0, 0.0]])
-    end = np.array([[9.5, 0.5], [9.0, 0.5], [-8.0, 9.0], [0.5, 0.5], [0.5, 0.5], [5.0, 1.0]])
+def test_strokes_that_cannot_be_seen_are_left_out():
+    begin = np.array([[0.5, 0.5], [-9.0, 0.5], [-9.0, 9.0], [np.nan, 0.5], [np.inf, 0.5], [-3.0, 0.0], [1e39, 0.5]])
+    end = np.array([[9.5, 0.5], [9.0, 0.5], [-8.0, 9.0], [0.5, 0.5], [0.5, 0.5], [5.0, 1.0], [0.5, 0.5]])
     ends, index = as_strokes(begin, end)
     assert index.tolist() == [0, 1, 5]
-    found = decoded(ends.reshape(-1, 2, 2), (1, 1)) * [1, -1] + [0, 1]
-    assert found[0] == pytest.approx(np.array([[0.5, 0.5], [1.5, 0.5]]), abs=1e-4)
-    assert found[1] == pytest.approx(np.array([[-0.5, 0.5], [1.5, 0.5]]), abs=1e-4)
-    # It keeps its direction.
-    assert (found[2, 1] - found[2, 0])[1] / (found[2, 1] - found[2, 0])[0] == pytest.approx(1 / 8, abs=1e-3)
-
-
-def test_random_strokes_are_cut_off_on_the_line_they_are_on():
+    assert ends.reshape(-1, 2, 2) == pytest.approx(np.stack([begin, end], axis=1)[index])
     rng = np.random.default_rng(3)
     begin, end = rng.normal(0.5, 2.0, (2, 500, 2))
-    ends, index = as_strokes(begin, end)
-    found = decoded(ends.reshape(-1, 2, 2), (1, 1)) * [1, -1] + [0, 1]
-    along = (end - begin)[index]
-    for part in (0, 1):
-        offset = found[:, part] - begin[index]
-        assert np.abs(along[:, 0] * offset[:, 1] - along[:, 1] * offset[:, 0]).max() < 1e-3
     steps = begin[:, None] + (end - begin)[:, None] * np.linspace(0, 1, 400)[:, None]
-    crosses = ((steps >= -0.49) & (steps <= 1.49)).all(axis=2).any(axis=1)
-    assert set(np.flatnonzero(crosses)) <= set(index.tolist())
+    crosses = ((steps >= -0.5) & (steps <= 1.5)).all(axis=2).any(axis=1)
+    assert set(np.flatnonzero(crosses)) <= set(as_strokes(begin, end)[1].tolist())
+
+
+@pytest.mark.parametrize("far", [1e2, 1e5, 1e8])
+def test_a_stroke_from_far_away_lies_where_its_near_part_does(far):
+    """In the picture and in the page."""
+    size, rng = (90, 60), np.random.default_rng(8)
+    inside, angle = rng.uniform(0.2, 0.8, (20, 2)), rng.uniform(0, 2 * np.pi, 20)
+    away = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    painted = []
+    for length in (3.0, far):
+        ends, index = as_strokes(inside + length * away, inside)
+        assert len(index) == 20
+        picture = Picture(*size, (250, 250, 250))
+        paint_edges(picture, Strokes(ends, RED), 2.0)
+        data = {"ends": ends.ravel().tolist()}
+        script = "paintEdges(target, data.ends, null, { width: 2, color: [255, 0, 0] })"
+        painted += [picture.pixels.astype(int), in_page(script, data, (250, 250, 250), size)]
+    for other in painted[1:]:
+        assert np.abs(painted[0] - other).max() <= 1
+    assert (painted[0] < 200).any(axis=2).mean() > 0.2
 
 
 def test_a_trail_is_bounded_follows_the_steps_and_begins_anew():
@@ -98,13 +112,13 @@ def test_a_trail_is_bounded_follows_the_steps_and_begins_anew():
     for step in range(6):
         trail.add(step, np.full((2, 2), step / 10), plane)
         assert trail.is_renewed == (step == 0)
-    rows = decoded(trail.rows(), (1, 1))
+    rows = trail.rows()
     assert rows[:, 0, 0] == pytest.approx([0.2, 0.3, 0.4, 0.5], abs=1e-4)
     assert len(trail.rows(whole=False)) == 1
     trail.add(5, np.full((2, 2), 0.9), plane)  # What the pointer does at a step takes the place of it.
-    assert trail.is_renewed and decoded(trail.rows(), (1, 1))[:, 0, 0] == pytest.approx([0.2, 0.3, 0.4, 0.9], abs=1e-4)
+    assert trail.is_renewed and trail.rows()[:, 0, 0] == pytest.approx([0.2, 0.3, 0.4, 0.9], abs=1e-4)
     trail.add(6, np.zeros((2, 2)), Plane(((0, 2), (0, 2))))
-    assert trail.is_renewed and decoded(trail.rows(), (1, 1))[:, 0, 0] == pytest.approx([0.15, 0.2, 0.45, 0], abs=1e-4)
+    assert trail.is_renewed and trail.rows()[:, 0, 0] == pytest.approx([0.15, 0.2, 0.45, 0], abs=1e-4)
     trail.add(0, np.zeros((2, 2)), plane)
     assert len(trail.rows()) == 1
     trail.add(1, np.zeros((3, 2)), plane)
@@ -129,7 +143,7 @@ def test_a_page_is_sent_the_latest_of_a_trail_and_all_of_it_when_it_has_missed_s
         assert kinds == {"next"}
         message, buffers = page.messages[-1]
         assert message["trail"] == "whole"
-        assert len(buffers[2]) == 4 * 2 * min(view.steps + 1, 9)
+        assert len(buffers[2]) == 2 * 8 * min(view.steps + 1, 9)
         view.advance(3)  # The page gets nothing of these.
         page.say(kind="step")
         await page.until(lambda: page.frames[-1]["step"] == view.steps)
@@ -146,7 +160,7 @@ def test_numbers_become_colours_on_a_common_scale_that_is_sent_and_drawn():
     parts = parts_of(view)
     assert list(parts["edges_inks"]) == [0, 63, 127, 254]
     assert list(parts["codes"]) == [0, 31, 63, 127]
-    assert len(parts["edges"]) == 4 * 8 and frame.buffers[1] == b""
+    assert len(parts["edges"]) == 4 * 16 and frame.buffers[1] == b""
     image = picture_of(view)
     assert image.shape[0] > 120 and view.sent["colorbar"]
     colors = table("viridis", 255) * 255
@@ -184,7 +198,7 @@ def test_colours_of_one_each_are_not_numbers():
 
 def test_each_may_have_its_own_radius():
     view = Particles(SQUARE, radius=np.array([2.0, 4.0, np.nan, 8.0]), color=0xFF0000, size=100)
-    assert np.frombuffer(parts_of(view)["radii"], np.uint16).tolist() == [128, 256, 0, 512]
+    assert np.frombuffer(parts_of(view)["radii"], np.float32).tolist() == [2, 4, 0, 8]
     red = picture_of(view)[:, :, 1] < 128
     areas = [red[:50, :50].sum(), red[50:, 50:].sum(), red[:50, 50:].sum()]
     assert areas == pytest.approx([np.pi * 64, np.pi * 16, 0], rel=0.1)
@@ -200,7 +214,7 @@ def test_in_space_marks_are_seen_by_the_camera():
     assert np.abs(places(front["edges"]) - places(turned["edges"])).max() > 0.1
     assert parts_of(Particles(x, trail=4, color=0x010203))["trail_inks"] == bytes([1, 2, 3] * 4)
     x[0] = 5.0  # Outside of the bounds: two edges and an arrow are not seen.
-    assert [len(part) for name, part in parts_of(view).items() if name in ("edges", "arrows")] == [16, 24]
+    assert [len(part) for name, part in parts_of(view).items() if name in ("edges", "arrows")] == [32, 48]
     picture_of(view)
 
 
@@ -303,7 +317,7 @@ def test_a_page_paints_what_stays_in_the_picture():
     size = (90, 60)
     ends, _ = as_strokes(*rng.uniform(-0.4, 1.4, (2, 40, 2)))
     inks = rng.integers(0, 256, (len(ends), 3), np.uint8)
-    at = decoded(ends.reshape(-1, 2, 2), size).reshape(-1, 4)
+    at = in_pixels(ends.reshape(-1, 2, 2), size).reshape(-1, 4)
     colored = "inksOf(Uint8Array.from(data.inks), data.ends.length / 4, null)"
 
     lines = Picture(*size, (250, 250, 250))
@@ -319,15 +333,17 @@ def test_a_page_paints_what_stays_in_the_picture():
     assert np.abs(page - arrows.pixels).max() <= 4
 
     for glowing in (False, True):
-        codes = encoded(np.cumsum(rng.normal(0, 0.05, (7, 12, 2)), axis=0) + 0.5)
-        codes[3, 4] = HIDDEN
-        codes[5, 2] = encoded(np.array([1.4, 1.4]))
+        rows = (np.cumsum(rng.normal(0, 0.05, (7, 12, 2)), axis=0) + 0.5).astype(np.float32)
+        rows[3, 4] = np.nan
+        rows[5, 2] = [1.4, 1.4]
         trails = Picture(*size, (20, 30, 40))
-        found, cover = trail_strokes(decoded(codes, size), codes, 6, 3.0)
+        found, cover = trail_strokes(rows, size, 6, 3.0)
         paint_strokes(trails, found, RED, cover, glowing=glowing)
-        rows = {"rows": codes.reshape(7, -1).tolist(), "glowing": glowing}
-        script = "paintTrails(target, data.rows, () => packedParts([255, 0, 0]), { width: 3, length: 6 }, data.glowing)"
-        page = in_page(script, rows, (20, 30, 40), size)
+        given = [[None if part != part else part for part in row] for row in rows.reshape(7, -1).tolist()]
+        rows_there = "data.rows.map((row) => row.map((part) => part ?? NaN))"
+        look = "{ width: 3, length: 6 }, data.glowing"
+        script = f"paintTrails(target, {rows_there}, () => packedParts([255, 0, 0]), {look})"
+        page = in_page(script, {"rows": given, "glowing": glowing}, (20, 30, 40), size)
         assert np.abs(page - trails.pixels).max() <= 4
 
     centers = rng.uniform(-5, 95, (30, 2))

@@ -51,11 +51,11 @@ def test_copies_are_where_their_transforms_put_them_and_normals_stay_across():
     whole = as_mesh(SQUARE, mesh.triangles, normals=mesh.normals, transforms=transforms).expanded()
     for copy, matrix in enumerate(transforms):
         own = slice(4 * copy, 4 * copy + 4)
-        assert whole.vertices[own] == pytest.approx(SQUARE @ matrix[:3, :3].T + matrix[:3, 3], abs=1e-5)
-        a, b, c = whole.vertices[whole.triangles[2 * copy]]
+        assert whole.points[own] == pytest.approx(SQUARE @ matrix[:3, :3].T + matrix[:3, 3], abs=1e-5)
+        a, b, c = whole.points[whole.triangles[2 * copy]]
         normal = np.cross(b - a, c - a)
         assert whole.normals[own] == pytest.approx(np.tile(normal / np.linalg.norm(normal), (4, 1)), abs=1e-4)
-    apart = [as_mesh(whole.vertices[4 * n : 4 * n + 4], whole.triangles[2 * n : 2 * n + 2] - 4 * n) for n in range(3)]
+    apart = [as_mesh(whole.points[4 * n : 4 * n + 4], whole.triangles[2 * n : 2 * n + 2] - 4 * n) for n in range(3)]
     pictures = [
         Rasteriser().draw(Content(items), EYE, (80, 60), (0, 0, 0))
         for items in ((as_mesh(SQUARE, mesh.triangles, transforms=transforms),), tuple(apart))
@@ -69,7 +69,7 @@ def test_fields_and_arrays_are_taken_alike():
     indices = ti.Vector.field(3, ti.i32, shape=2)
     indices.from_numpy(np.array([[0, 1, 2], [0, 2, 3]], np.int32))
     mesh = as_mesh(x, indices, color=0xFF0000)
-    assert (mesh.vertices == SQUARE).all() and mesh.triangles.shape == (2, 3) and mesh.colors.tolist() == [[255, 0, 0]]
+    assert (mesh.points == SQUARE).all() and mesh.triangles.shape == (2, 3) and mesh.colors.tolist() == [[255, 0, 0]]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_a_sphere_that_a_surface_cuts_is_seen_up_to_the_cut():
     assert seen == pytest.approx(np.pi * 0.25, rel=0.05)
     cap = (drawn(floor, ball, eye=bottom)[:, :, 1] == 0).sum() / 400
     assert cap == pytest.approx(np.pi * (0.25 - 0.09), rel=0.08)
-    above = ball._replace(centers=np.array([[0.0, 0.0, 0.6]], np.float32))
+    above = ball._replace(points=np.array([[0.0, 0.0, 0.6]], np.float32))
     assert (drawn(floor, above, eye=bottom)[:, :, 1] == 0).sum() == 0, "the floor hides what is above it"
 
 

@@ -11,9 +11,7 @@ from tinote.viz.draw.colormap import LEVELS, ColorScale
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.draw.scale import Scale
 from tinote.viz.live.contours import contour_lines
-from tinote.viz.live.mark_values import current
 from tinote.viz.live.strokes import Strokes, as_strokes, paint_arrows, paint_edges
-from tinote.viz.pages.sources import Sources
 
 ARROW_SPACING = 24.0
 """Pixels from one arrow to the next, at least."""
@@ -29,50 +27,40 @@ CONTRAST = 0.6
 
 class GridMarks:
     """Contours and arrows of a view of a field: see `Image` for what the arguments `given` mean. `looks` is what a page
-    has of them.
+    has of them; `levels`: how many contours there are about, or at which numbers, if there are any.
     """
 
     def __init__(self, scale: ColorScale, given: Any, *, is_scalar: bool) -> None:
-        contours, vectors = given.contours, given.vectors
+        contours = given.contours
         if contours is not None and not is_scalar:
             raise ViewError("contours are lines of equal numbers, and the field holds colours")
         self._scale = scale
-        self._contours = None if contours is None else _as_levels(contours)
+        self._arrow_scale = given.arrow_scale
+        self.levels = None if contours is None else _as_levels(contours)
         self._contour_color = None
         if given.contour_color is not None:
             self._contour_color = as_colors(given.contour_color, None, "contour_color")
-        self._vectors = vectors
         self._arrow_color = as_colors(given.arrow_color, None, "arrow_color")
         # An edge keeps arrows apart from whatever colours are below.
         self._outline = np.full(3, 0 if _is_light(self._arrow_color) else 255, np.uint8)
-        self._arrow_scale = given.arrow_scale
-        self._longest = 0.0
         self._strokes: dict[str, Strokes] = {}
         self.looks: dict[str, Any] = {}
         if contours is not None:
             self.looks["contours"] = {"width": given.contour_width}
             if self._contour_color is not None:
                 self.looks["contours"]["color"] = self._contour_color.tolist()
-        if vectors is not None:
+        if given.vectors is not None:
             look = {"color": self._arrow_color.tolist(), "outline": self._outline.tolist()}
             self.looks["arrows"] = {"width": given.arrow_width, **look}
 
-    def page_look(self, sources: Sources) -> dict[str, Any]:
-        """What a page needs to draw contours and arrows itself."""
-        look: dict[str, Any] = {"arrow_scale": self._arrow_scale}
-        if self._contours is not None:
-            look["contours"] = self._contours if isinstance(self._contours, int) else self._contours.tolist()
-        if self._vectors is not None:
-            look["vectors"] = sources.array("vectors", self._vectors, as_array(current(self._vectors)))
-        return look
-
     def draw_contours(self, values: np.ndarray, low: float, high: float) -> None:
         """Make the contour lines of `values` (columns, rows) in colours of the map from `low` to `high`."""
-        if self._contours is None:
+        if self.levels is None:
             return
-        levels = self._contours
-        if isinstance(levels, int):
-            levels = _round_levels(self._scale.form.between(low, high), levels)
+        if isinstance(self.levels, int):
+            levels = _round_levels(self._scale.form.between(low, high), self.levels)
+        else:
+            levels = np.array(self.levels)
         lines, number = contour_lines(values, levels)
         places = (lines.reshape(-1, 2, 2) + 0.5) / values.shape
         ends, index = as_strokes(places[:, 0], places[:, 1])
@@ -88,11 +76,10 @@ class GridMarks:
         towards = np.where(_is_light(colors), 0.0, 255.0 * CONTRAST)[:, None]
         return (colors * (1.0 - CONTRAST) + towards).astype(np.uint8)
 
-    def draw_arrows(self, shape: tuple[int, int], size: tuple[int, int]) -> None:
-        """Make the arrows over (columns, rows) cells on a stage of `size` (width, height) pixels."""
-        if self._vectors is None:
-            return
-        vectors = as_array(current(self._vectors))
+    def draw_arrows(self, vectors: np.ndarray, shape: tuple[int, int], size: tuple[int, int]) -> float:
+        """Make the arrows over (columns, rows) cells on a stage of `size` (width, height) pixels. Returns the length of
+        the longest vector among them. Raises `ViewError` for vectors of another shape.
+        """
         if vectors.dtype.kind not in "fiu":
             raise ViewError(f"vectors hold {vectors.dtype}, not numbers")
         if vectors.shape != (*shape, 2):
@@ -108,25 +95,22 @@ class GridMarks:
         shown, at = shown.reshape(-1, 2), at.reshape(-1, 2)
         finite = np.isfinite(shown).all(axis=1)
         shown, at = shown[finite], at[finite]
-        self._longest = float(np.sqrt((shown**2).sum(axis=1).max(initial=0.0)))
+        longest = float(np.sqrt((shown**2).sum(axis=1).max(initial=0.0)))
         scale = self._arrow_scale
         if scale is None:
-            scale = LONGEST_ARROW * min(spacing) / self._longest if self._longest > 0 else 0.0
+            scale = LONGEST_ARROW * min(spacing) / longest if longest > 0 else 0.0
         half = 0.5 * scale * shown
         ends, _ = as_strokes((at - half) / shape, (at + half) / shape)
         self._strokes["arrows"] = Strokes(ends, self._arrow_color)
+        return longest
 
-    def frame_parts(self) -> tuple[dict[str, Any], list[bytes]]:
-        """What goes into a frame's message, and its binary parts, whose names are among that."""
-        found = {}
+    def parts(self) -> dict[str, bytes]:
+        """The binary parts of a frame, by their names."""
+        found: dict[str, bytes] = {}
         for name, strokes in self._strokes.items():
             found[name] = strokes.ends.tobytes()
             found[f"{name}_inks"] = strokes.inks.tobytes() if strokes.inks.ndim == 2 else b""
-        used = {name: part for name, part in found.items() if part}
-        message: dict[str, Any] = {"parts": list(used)} if used else {}
-        if self._vectors is not None:
-            message["longest"] = self._longest
-        return message, list(used.values())
+        return found
 
     def paint(self, picture: Picture) -> None:
         """Paint lines and arrows over the cells."""
@@ -156,7 +140,7 @@ def _round_levels(scale: Scale, count: int) -> np.ndarray:
     return np.array(min(choices, key=lambda ticks: abs(len(ticks) - count)))
 
 
-def _as_levels(contours: Any) -> int | np.ndarray:
+def _as_levels(contours: Any) -> int | list[float]:
     """How many levels there are, or which."""
     if isinstance(contours, int | np.integer) and not isinstance(contours, bool):
         if not 1 <= contours <= MOST_CONTOURS:
@@ -170,4 +154,4 @@ def _as_levels(contours: Any) -> int | np.ndarray:
         or len(levels) > MOST_CONTOURS
     ):
         raise ViewError(f"contours must be at most {MOST_CONTOURS} numbers, or how many to draw, not {contours!r}")
-    return levels.astype(np.float64)
+    return levels.astype(np.float64).tolist()

@@ -31,6 +31,7 @@ from tinote.viz.live.arguments import (
 )
 from tinote.viz.live.axed import AxedSimulation, Range, ranges_of
 from tinote.viz.live.grid_marks import GridMarks
+from tinote.viz.live.mark_values import current
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
@@ -47,6 +48,13 @@ class ImageLook(NamedTuple):
     given: Namespace
     scale: ColorScale
     marks: GridMarks
+
+    def read(self) -> dict[str, np.ndarray]:
+        """All that is shown now, by the names of the arguments."""
+        found = {"field": _checked_cells(self.given.field)}
+        if self.given.vectors is not None:
+            found["vectors"] = as_array(current(self.given.vectors))
+        return found
 
 
 class Image(AxedSimulation):
@@ -196,7 +204,8 @@ class Image(AxedSimulation):
     def capture(self) -> Frame:
         """The cells as bytes, rows from the top: levels of numbers, or colours."""
         look: ImageLook = self.look
-        cells = _checked_cells(look.given.field)
+        read = look.read()
+        cells = read["field"]
         self._shape = (cells.shape[0], cells.shape[1])
         strides = [
             -(-count // min(MOST_CELLS, 2 * pixels))
@@ -212,17 +221,18 @@ class Image(AxedSimulation):
         elif shown.dtype != np.uint8:
             shown = (np.nan_to_num(shown).clip(0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
         self._cells = np.ascontiguousarray(shown)
-        look.marks.draw_arrows(self._shape, (self.width, self.height))
-        more, parts = look.marks.frame_parts()
-        return Frame({**message, **more}, [self._cells.tobytes(), *parts])
+        if "vectors" in read:
+            message["longest"] = look.marks.draw_arrows(read["vectors"], self._shape, (self.width, self.height))
+        return Frame.of(message, [self._cells.tobytes()], look.marks.parts())
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make such frames itself."""
         look: ImageLook = self.look
         return {
-            "field": sources.array("field", look.given.field, _checked_cells(look.given.field)),
+            **sources.of(vars(look.given), look.read()),
             "scale": look.scale.described(),
-            **look.marks.page_look(sources),
+            "contours": look.marks.levels,
+            "arrow_scale": self.arrow_scale,
         }
 
     def pointed(self) -> tuple[int, int]:

@@ -15,19 +15,22 @@ from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.mark_values import NO_EDGE, as_arrows, as_inks, as_pairs, is_single
 from tinote.viz.live.projection import OrbitCamera, depth, faded, project
 from tinote.viz.live.strokes import (
-    HIDDEN,
     Strokes,
     as_strokes,
-    decoded,
-    encoded,
+    in_pixels,
     paint_arrows,
     paint_edges,
     paint_strokes,
 )
-from tinote.viz.pages.sources import Sources
+
+MARK_INKS = {"edges": "edge_color", "arrows": "arrow_color"}
+"""The arguments that marks are coloured by."""
 
 MOST_TRAIL_POINTS = 2_000_000
 """Positions that trails keep altogether: 16 MB of them in the plane."""
+
+JUMP = 0.5
+"""A trail is interrupted where its particle jumps farther than this part of the picture."""
 
 TRAIL_COVER = 0.7
 """How much of the page a trail covers at its particle; from there it fades."""
@@ -131,7 +134,7 @@ class Trail:
             )
         self.length = int(length)
         self._points: deque[np.ndarray] = deque(maxlen=self.length + 1)
-        self._codes: deque[np.ndarray] = deque(maxlen=self.length + 1)
+        self._places: deque[np.ndarray] = deque(maxlen=self.length + 1)
         self._step = -1
         self._sight: Any = None
         if former is not None:
@@ -150,27 +153,33 @@ class Trail:
         self._points.append(np.array(points, np.float32))
         self.is_renewed = same or sight != self._sight or len(self._points) == 1
         if self.is_renewed:
-            self._codes.clear()
-            self._codes.extend(encoded(sight.places(row)) for row in self._points)
+            self._places.clear()
+            self._places.extend(_seen(row, sight) for row in self._points)
         else:
-            self._codes.append(encoded(sight.places(self._points[-1])))
+            self._places.append(_seen(self._points[-1], sight))
         self._step, self._sight = step, sight
 
     def rows(self, *, whole: bool = True) -> np.ndarray:
-        """The codes of all rows, (T, N, 2), the oldest first, or of the latest."""
-        return np.stack(list(self._codes) if whole else [self._codes[-1]])
+        """The places of all rows, (T, N, 2), float32, the oldest first, or of the latest; NaN where there is none."""
+        return np.stack(list(self._places) if whole else [self._places[-1]])
 
 
-def trail_strokes(places: np.ndarray, codes: np.ndarray, length: int, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Trails through pixels (T, N, 2), whose codes are `codes`, as strokes (M, 6) and what they cover, (M,), the oldest
+def _seen(points: np.ndarray, sight: Sight) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return sight.places(points).astype(np.float32)
+
+
+def trail_strokes(rows: np.ndarray, size: tuple[int, int], length: int, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Trails through places (T, N, 2) of a picture of `size` as strokes (M, 6) and what they cover, (M,), the oldest
     first: fainter and narrower the older they are. `whose` each is follows from its place: M is N times T - 1. Where
     a particle jumps over half of the picture, as through a periodic boundary, its trail is interrupted.
     """
-    rows, count = places.shape[:2]
-    age = np.arange(rows - 1, 0, -1.0)[:, None] + np.zeros(count)
+    age = np.arange(len(rows) - 1, 0, -1.0)[:, None] + np.zeros(rows.shape[1])
     half = [0.5 * width * (TRAIL_END + (1.0 - TRAIL_END) * (1.0 - (age - end) / length)) for end in (0, 1)]
-    jump = np.abs(np.diff(codes.astype(np.int32), axis=0)).max(axis=-1) > HIDDEN // 4
-    begin = np.where(jump[:, :, None], np.nan, places[:-1])
+    with np.errstate(invalid="ignore"):
+        stays = np.abs(np.diff(rows, axis=0)).max(axis=-1, keepdims=True) <= JUMP  # False for NaN as well.
+    places = in_pixels(rows, size)
+    begin = np.where(stays, places[:-1], np.nan)
     strokes = np.concatenate([begin, places[1:], half[0][:, :, None], half[1][:, :, None]], axis=-1)
     cover = TRAIL_COVER * (1.0 - (age - 1.0) / length)
     return strokes.reshape(-1, 6), cover.ravel()
@@ -183,6 +192,12 @@ class Inks(NamedTuple):
 
     colors: np.ndarray
     codes: np.ndarray | None = None
+
+    def part(self, index: np.ndarray) -> Inks:
+        """Those of the parts `index`."""
+        if self.colors.ndim == 1:
+            return self
+        return Inks(self.colors[index], None if self.codes is None else self.codes[index])
 
     def wire(self) -> bytes:
         """The codes or the colours of the parts; nothing for one colour of all, which the page knows."""
@@ -208,85 +223,70 @@ def read_inks(found: dict[str, np.ndarray], scale: ColorScale) -> tuple[dict[str
 
 class Marks:
     """Edges, arrows and trails of a view of particles: see `Particles` for what the arguments `given` mean. `looks` is
-    what a page has of them. Trails go on where those of the `former` marks end.
+    what a page has of them; `has_numbers`: whether a colour map gives the colours of some. Trails go on where those of
+    the `former` marks end.
     """
 
     def __init__(self, points: np.ndarray, given: Any, former: Marks | None = None) -> None:
-        self._values = {"edges": given.edges, "arrows": given.arrows}
-        self._colors = {"edges": given.edge_color, "arrows": given.arrow_color}
-        self._numbers = given.cmap is not None
-        self._arrow_scale = given.arrow_scale
+        self._given = given
         self._trail = Trail(given.trail, len(points), former and former._trail) if given.trail else None
         color = given.trail_color
         self._trail_color = None if color is None else as_colors(color, None, "trail_color")
         self._trail_inks = np.zeros(3, np.uint8)
         self._strokes: dict[str, Strokes] = {}
-        self._glow = given.glow
-        self._pairs = np.zeros((0, 2), np.int64)
-        self._vectors = np.zeros(points.shape)
-        widths = {"edges": given.edge_width, "arrows": given.arrow_width, "trail": given.trail_width}
         found = self.read(points)  # Refuses what is wrong.
-        shown = [*found, *(["trail"] if self._trail is not None else [])]
-        self.looks: dict[str, Any] = {name: {"width": float(widths[name])} for name in shown}
-        for name, values in found.items():
-            if values.dtype == np.uint8 and values.ndim == 1:
-                self.looks[name]["color"] = values.tolist()
+        self.has_numbers = False
+        self.looks: dict[str, Any] = {}
+        for name, ink in MARK_INKS.items():
+            if name in found:
+                self.looks[name] = {"width": float(getattr(given, f"{name[:-1]}_width"))}
+                self.has_numbers |= found[ink].dtype != np.uint8
+                if found[ink].dtype == np.uint8 and found[ink].ndim == 1:
+                    self.looks[name]["color"] = found[ink].tolist()
         if self._trail is not None:
-            self.looks["trail"]["length"] = self._trail.length
+            self.looks["trail"] = {"width": float(given.trail_width), "length": self._trail.length}
             if self._trail_color is not None:
                 self.looks["trail"]["color"] = self._trail_color.tolist()
-        self._widths = {name: look["width"] for name, look in self.looks.items()}
 
     def read(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """Read what may have changed; what edges and arrows are coloured by."""
-        found = {}
-        if self._values["edges"] is not None:
-            self._pairs = as_pairs(self._values["edges"], len(points))
-            found["edges"] = self._inks_of("edges", len(self._pairs), "edge_color", "edges")
-        if self._values["arrows"] is not None:
-            self._vectors = as_arrows(self._values["arrows"], (points.shape[0], points.shape[1]))
-            found["arrows"] = self._inks_of("arrows", len(points), "arrow_color", "particles")
+        """What there is now of pairs, of vectors, and of what both are coloured by, by the names of the arguments."""
+        given = self._given
+        found: dict[str, np.ndarray] = {}
+        if given.edges is not None:
+            found["edges"] = as_pairs(given.edges, len(points))
+            found["edge_color"] = self._inks("edge_color", len(found["edges"]), "edges")
+        if given.arrows is not None:
+            found["arrows"] = as_arrows(given.arrows, (points.shape[0], points.shape[1]))
+            found["arrow_color"] = self._inks("arrow_color", len(points), "particles")
         return found
 
-    def _inks_of(self, mark: str, count: int, name: str, each: str) -> np.ndarray:
-        value = self._colors[mark]
-        return as_inks(value, count, name=name, numbers=self._numbers and not is_single(value), each=each)
-
-    def page_look(self, sources: Sources, points: np.ndarray) -> dict[str, Any]:
-        """What a page needs to lay edges and arrows itself."""
-        look: dict[str, Any] = {"arrow_scale": self._arrow_scale}
-        if self._values["edges"] is not None:
-            look["edges"] = sources.array("edges", self._values["edges"], as_pairs(self._values["edges"], len(points)))
-            look["edge_color"] = self._page_ink(sources, "edges", len(self._pairs), "edge_color", "edges")
-        if self._values["arrows"] is not None:
-            vectors = as_arrows(self._values["arrows"], (points.shape[0], points.shape[1]))
-            look["arrows"] = sources.array("arrows", self._values["arrows"], vectors)
-            look["arrow_color"] = self._page_ink(sources, "arrows", len(points), "arrow_color", "particles")
-        return look
-
-    def _page_ink(self, sources: Sources, mark: str, count: int, name: str, each: str) -> dict[str, Any]:
-        return sources.inks(name, self._colors[mark], self._inks_of(mark, count, name, each))
+    def _inks(self, name: str, count: int, each: str) -> np.ndarray:
+        value = getattr(self._given, name)
+        numbers = self._given.cmap is not None and not is_single(value)
+        return as_inks(value, count, name=name, numbers=numbers, each=each)
 
     def lay(
-        self, points: np.ndarray, step: int, sight: Sight, inks: dict[str, Inks]
+        self, shown: dict[str, np.ndarray], step: int, sight: Sight, inks: dict[str, Inks]
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Make the strokes of `points` at `step`, as they are seen now. What goes into a frame's message, and its
+        """Make the strokes of what is `shown` at `step`, as it is seen now. What goes into a frame's message, and its
         binary parts by name.
         """
         message: dict[str, Any] = {}
         parts: dict[str, bytes] = {}
+        points = shown["x"]
         in_space = isinstance(sight, Space)
-        if "edges" in inks:
+        if "edges" in shown:
             places = sight.places(points)
-            one, other = self._pairs.T
+            one, other = shown["edges"].T
             begin = np.where((one == NO_EDGE)[:, None], np.nan, places[one])
             self._note("edges", begin, places[other], inks, sight, (points[one] + points[other]) / 2, parts)
-        if "arrows" in inks:
-            longest = np.sqrt(np.max((self._vectors**2).sum(axis=1), initial=0.0, where=_finite(self._vectors)))
-            scale = self._arrow_scale
+        if "arrows" in shown:
+            vectors = shown["arrows"]
+            longest = np.sqrt(np.max((vectors**2).sum(axis=1), initial=0.0, where=np.isfinite(vectors).all(axis=1)))
+            scale = self._given.arrow_scale
             if scale is None:
                 scale = LONGEST_ARROW * sight.extent / longest if longest > 0 else 0.0
-            tips = points + scale * self._vectors
+            tips = points + scale * vectors
             self._note("arrows", sight.places(points), sight.tips(tips), inks, sight, points, parts)
             message["longest"] = float(longest)
         if self._trail is not None:
@@ -308,18 +308,14 @@ class Marks:
         parts: dict[str, bytes],
     ) -> None:
         """Keep the strokes of a mark for still pictures, and hand them to the page."""
-        found = inks[name]
+        found = inks[MARK_INKS[name]]
         shaded = sight.shaded(found.colors, middles)
         if shaded is not found.colors:
             found = Inks(shaded)
         ends, index = as_strokes(begin, end)
-        chosen = Inks(
-            found.colors if found.colors.ndim == 1 else found.colors[index],
-            None if found.codes is None else found.codes[index],
-        )
+        chosen = found.part(index)
         self._strokes[name] = Strokes(ends, chosen.colors)
-        parts[name] = ends.tobytes()
-        parts[f"{name}_inks"] = chosen.wire()
+        parts |= {name: ends.tobytes(), f"{name}_inks": chosen.wire()}
 
     def trail_part(self, *, whole: bool) -> tuple[dict[str, Any], list[bytes]]:
         """The trail for a page that keeps what it was sent: all of it, if it was `whole` or has changed, or the latest
@@ -332,23 +328,17 @@ class Marks:
 
     def paint_below(self, picture: Picture) -> None:
         """Paint what lies under the particles."""
-        size = (picture.width, picture.height)
         if self._trail is not None:
-            codes = self._trail.rows()
-            places = decoded(codes, size)
-            strokes, cover = trail_strokes(places, codes, self._trail.length, self._widths["trail"])
+            rows, size = self._trail.rows(), (picture.width, picture.height)
+            strokes, cover = trail_strokes(rows, size, self._trail.length, self.looks["trail"]["width"])
             inks = self._trail_inks
             if inks.ndim == 2:
-                inks = np.tile(inks, (len(codes) - 1, 1))
-            paint_strokes(picture, strokes, inks, cover, glowing=self._glow)
+                inks = np.tile(inks, (len(rows) - 1, 1))
+            paint_strokes(picture, strokes, inks, cover, glowing=self._given.glow)
         if "edges" in self._strokes:
-            paint_edges(picture, self._strokes["edges"], self._widths["edges"])
+            paint_edges(picture, self._strokes["edges"], self.looks["edges"]["width"])
 
     def paint_above(self, picture: Picture) -> None:
         """Paint what lies over the particles."""
         if "arrows" in self._strokes:
-            paint_arrows(picture, self._strokes["arrows"], self._widths["arrows"])
-
-
-def _finite(vectors: np.ndarray) -> np.ndarray:
-    return np.asarray(np.isfinite(vectors).all(axis=1))
+            paint_arrows(picture, self._strokes["arrows"], self.looks["arrows"]["width"])

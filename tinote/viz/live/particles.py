@@ -16,16 +16,17 @@ import traitlets
 
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
+from tinote.viz.draw.pen import css
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, color_map, derived, number, optional, pixels
 from tinote.viz.live.axed import PlacedSimulation, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
-from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
+from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, MARK_INKS, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
 from tinote.viz.live.simulation import CAPTURED
-from tinote.viz.live.strokes import HIDDEN, paint_glows
+from tinote.viz.live.strokes import paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.rasterise import Rasteriser
@@ -42,8 +43,11 @@ POSITION_BYTES = 4
 NIGHT = "#0b0e14"
 """Behind what glows, if no other background is given."""
 
-RADIUS_UNIT = 64.0
-"""Codes of a pixel of radii that the page is sent, 16 bits each."""
+HIDDEN = 0xFFFF
+"""Both codes of a particle that is not painted: it is not finite, or out of the bounds."""
+
+INKED = ("color", *MARK_INKS.values())
+"""The arguments that are colours, or numbers for the map."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -73,6 +77,18 @@ class ParticlesLook(NamedTuple):
     def radius(self) -> float:
         """That of all particles, or the largest."""
         return self.sent["radius"]
+
+    def read(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        """All that is shown now, by the names of the arguments; of what is the same for all particles nothing but the
+        colour.
+        """
+        color = self.colors
+        if color is None:
+            color = as_inks(self.given.color, len(points), numbers=self.numbers)
+        elif color.ndim == 2 and len(color) != len(points):
+            raise ViewError(f"x now has {len(points)} particles, and there are {len(color)} colours")
+        found = {"x": points, "color": color, **self.marks.read(points)}
+        return found if self.has_one_radius else found | {"radius": as_radii(self.given.radius, len(points))}
 
 
 def _height(name: str, elevation: Any) -> float:
@@ -256,13 +272,13 @@ class Particles(PlacedSimulation):
         marks = Marks(points, given, self.look.marks if self.is_made else None)
         paper = NIGHT if given.glow and given.background is None else given.background
         is_sent = is_fixed and not in_space
-        has_numbers = any(one.dtype != np.uint8 for one in (found, *marks.read(points).values()))
+        has_numbers = found.dtype != np.uint8 or marks.has_numbers
         sent = {
             **self._sent_of_all(given, given.size),
-            "color": _css(found) if is_sent and found.ndim == 1 else "",
+            "color": css(found) if is_sent and found.ndim == 1 else "",
             "colors": found.tobytes() if is_sent and found.ndim == 2 else b"",
             "radius": float(radii.max(initial=0.0)) if len(radii) else 0.0,
-            "background": "" if paper is None else _css(as_colors(paper, name="background")),
+            "background": "" if paper is None else css(as_colors(paper, name="background")),
             "colorbar": given.colorbar and has_numbers,
             "table": scale.as_text(),
             "marks": marks.looks,
@@ -288,10 +304,11 @@ class Particles(PlacedSimulation):
         if self.in_space and points.shape[1] != 3:
             raise ViewError(f"x now has {points.shape[1]} coordinates, and had 3")
         self._count = len(points)
-        inks, message = self._read_inks(look, points)
-        radii = None if look.has_one_radius else as_radii(look.given.radius, self._count)
+        shown = look.read(points)
+        inks, message = read_inks({name: shown[name] for name in INKED if name in shown}, look.scale)
+        radii = shown.get("radius")
         sight: Sight = Space(look.bounds, self._camera()) if self.in_space else Plane(look.bounds)
-        laid, parts = look.marks.lay(points, self.steps, sight, inks)
+        laid, parts = look.marks.lay(shown, self.steps, sight, inks)
         message |= laid
         colors = inks["color"]
         if self.in_space:
@@ -304,23 +321,13 @@ class Particles(PlacedSimulation):
                 found = rasterised(self._rasteriser, points, bounds, camera, size, each, colors.colors)
                 return self._capture_cover(found, message, parts)
             seen = see(points, bounds, camera)
-            shown = colors.colors if colors.colors.ndim == 1 else colors.colors[seen.index]
-            colors = Inks(faded(shown, seen.nearness))
+            colors = Inks(faded(colors.part(seen.index).colors, seen.nearness))
             points = seen.positions
             radii = None if radii is None else radii[seen.index]
         self._shown_radii = radii
         if radii is not None:
-            parts["radii"] = (radii * RADIUS_UNIT + 0.5).clip(0, 0xFFFF).astype(np.uint16).tobytes()
+            parts["radii"] = radii.tobytes()
         return self._capture_plane(points, UNIT if self.in_space else look.bounds, colors, message, parts)
-
-    def _read_inks(self, look: ParticlesLook, points: np.ndarray) -> tuple[dict[str, Inks], dict[str, Any]]:
-        """What particles, edges and arrows are painted with now, and the ends of the colour map."""
-        color = look.colors
-        if color is None:
-            color = as_inks(look.given.color, self._count, numbers=look.numbers)
-        elif color.ndim == 2 and len(color) != self._count:
-            raise ViewError(f"x now has {self._count} particles, and there are {len(color)} colours")
-        return read_inks({"color": color, **look.marks.read(points)}, look.scale)
 
     def _capture_plane(
         self, points: np.ndarray, bounds: Bounds, colors: Inks, more: dict[str, Any], parts: dict[str, bytes]
@@ -347,7 +354,7 @@ class Particles(PlacedSimulation):
         message = {"count": self._count, "outside": self._count - found.inside, "cover": form, **more}
         cover = np.packbits(found.cover > 0) if found.is_sharp else found.cover
         colors = b"" if found.colors is None else as_jpeg(found.colors)
-        return _frame(message, [cover.tobytes(), colors], parts)
+        return Frame.of(message, [cover.tobytes(), colors], parts)
 
     def _capture_discs(
         self, points: np.ndarray, bounds: Bounds, colors: Inks, more: dict[str, Any], parts: dict[str, bytes]
@@ -365,27 +372,20 @@ class Particles(PlacedSimulation):
         each = colors.colors.ndim == 2 and colors.codes is None and (self.in_space or self.look.colors is None)
         if colors.codes is not None:
             parts["codes"] = colors.codes.tobytes()
-        return _frame(message, [captured.tobytes(), colors.colors.tobytes() if each else b""], parts)
+        return Frame.of(message, [captured.tobytes(), colors.colors.tobytes() if each else b""], parts)
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make such frames itself."""
         look: ParticlesLook = self.look
-        given = look.given
-        points = as_positions(given.x, space=True)
-        color = look.colors
-        if color is None:
-            color = as_inks(given.color, len(points), numbers=look.numbers)
-        radii = None if look.has_one_radius else as_radii(given.radius, len(points))
+        given = vars(look.given) | ({} if look.colors is None else {"color": look.colors})
         return {
-            "x": sources.array("x", given.x, points),
+            **sources.of(given, look.read(as_positions(self.x, space=True))),
             "bounds": look.bounds,
             "scale": look.scale.described(),
-            "color": sources.inks("color", given.color if look.colors is None else look.colors, color),
             "isFixed": look.colors is not None,
-            "radius": None if radii is None else sources.array("radius", given.radius, radii),
             "azimuth": self.azimuth,
             "elevation": self.elevation,
-            **look.marks.page_look(sources, points),
+            "arrow_scale": self.arrow_scale,
         }
 
     def pointed(self) -> tuple[int, int]:
@@ -481,12 +481,6 @@ class Particles(PlacedSimulation):
             super().obey(message)
 
 
-def _frame(message: dict[str, Any], buffers: list[bytes], parts: dict[str, bytes]) -> Frame:
-    """A frame with further binary parts, in the order of their names in its message; what is empty is not sent."""
-    used = {name: part for name, part in parts.items() if part}
-    return Frame({**message, **({"parts": list(used)} if used else {})}, [*buffers, *used.values()])
-
-
 def _paint_discs(
     view: Picture, captured: np.ndarray, colors: np.ndarray, radii: np.ndarray | None, look: ParticlesLook
 ) -> None:
@@ -499,7 +493,3 @@ def _paint_discs(
         paint_glows(view, centers, shown, colors)
     else:
         view.discs(centers, shown, colors)
-
-
-def _css(color: np.ndarray) -> str:
-    return "#" + "".join(f"{int(part):02x}" for part in color)

@@ -18,6 +18,7 @@ import traitlets
 
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_colors
+from tinote.viz.draw.pen import css
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
 from tinote.viz.live.simulation import CAPTURED, StagedSimulation
@@ -26,20 +27,25 @@ from tinote.viz.pages.sources import Sources
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
 from tinote.viz.space.content import (
     GREY,
-    STUDIO,
     Content,
     Item,
     Light,
-    Lighting,
-    Lines,
     Mesh,
-    Spheres,
     as_lines,
     as_mesh,
     as_spheres,
+    lit_by,
     wireframe,
 )
-from tinote.viz.space.parts import LIBRARY, SceneSender, eye_message, lighting_message, obstacle
+from tinote.viz.space.parts import (
+    LIBRARY,
+    SceneSender,
+    arrays_of,
+    eye_message,
+    facts_of,
+    lighting_message,
+    obstacle,
+)
 from tinote.viz.space.picking import pick
 from tinote.viz.space.rasterise import Rasteriser, fineness
 
@@ -73,31 +79,17 @@ class Thing(NamedTuple):
         return wireframe(found) if self.is_wire and isinstance(found, Mesh) else found
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
-        """What a page needs to make it itself."""
-        given, item = self.given, self.make(**self.given)
+        """What a page needs to make it itself. Raises `ViewError` where it cannot."""
+        made, item, given = self.make(**self.given), self.item(), self.given
+        if isinstance(made, Mesh) and self.is_wire and made.transforms is not None:
+            raise ViewError("a page draws the edges of one mesh, and not of its copies")
+        shown = arrays_of(made)
+        if self.is_wire or given.get("normals", made) is None:
+            shown.pop("normals", None)  # The page makes them of the triangles.
+        sources_of = {name: given[argument] for name, argument in made.ARGUMENTS.items()}
         each = given["per_vertex_color"]
-        found: dict[str, Any] = {"colors": sources.inks("color", item.colors if each is None else each, item.colors)}
-
-        def array(name: str, argument: str, now: np.ndarray) -> None:
-            found[name] = sources.array(argument, given[argument], now)
-
-        match item:
-            case Spheres():
-                array("centers", "centers", item.centers)
-                array("radii", "radius", item.radii)
-                return {"kind": "spheres", **found}
-            case Lines():
-                array("vertices", "vertices", item.vertices)
-                array("pairs", "indices", item.pairs)
-                return {"kind": "lines", "width": item.width, **found}
-            case Mesh():
-                array("vertices", "vertices", item.vertices)
-                array("triangles", "indices", item.triangles)
-                if given["normals"] is not None:
-                    array("normals", "normals", item.normals)
-                if item.transforms is not None:
-                    array("transforms", "transforms", item.transforms)
-                return {"kind": "mesh", "two_sided": item.two_sided, "wire": self.is_wire, **found}
+        sources_of["colors"] = made.colors if each is None else each
+        return {"item": facts_of(item), **sources.of(sources_of, shown)}
 
 
 class SceneLook(NamedTuple):
@@ -202,7 +194,7 @@ class Scene(StagedSimulation):
     def arranged(self, given: Namespace) -> SceneLook:
         """What the arguments are in the picture."""
         paper = given.background
-        background = "" if paper is None else _css(as_colors(paper, name="background"))
+        background = "" if paper is None else css(as_colors(paper, name="background"))
         sent = {**self._sent_of_all(given, given.size), "background": background}
         return SceneLook(sent, UPWARDS[given.up], (given.azimuth, given.elevation))
 
@@ -437,11 +429,7 @@ class Scene(StagedSimulation):
 
     def _content(self) -> Content:
         """What the fields hold now."""
-        lighting = STUDIO
-        if self._ambient is not None or self._lights:
-            around = (0.0, 0.0, 0.0) if self._ambient is None else _parts(self._ambient)
-            lighting = Lighting(around, around, tuple(self._lights))
-        return Content(tuple(thing.item() for thing in self._things), lighting)
+        return Content(tuple(thing.item() for thing in self._things), lit_by(self._ambient, self._lights))
 
     # Frames.
 
@@ -624,7 +612,3 @@ def _vector(value: Any, name: str) -> Vector:
 def _parts(array: np.ndarray) -> Vector:
     x, y, z = array.tolist()
     return x, y, z
-
-
-def _css(color: np.ndarray) -> str:
-    return "#" + "".join(f"{int(part):02x}" for part in color)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.ir.types import i32, u8
+from tinote.ir.types import f64, i32, u8
 from tinote.lang.data.types import ndarray
 from tinote.lang.kernels.func import func
 from tinote.lang.maths.arithmetic import cast
@@ -21,14 +21,8 @@ from tinote.viz.draw.pictures import Picture
 from tinote.viz.draw.vector import VectorPicture
 from tinote.viz.space.geometry import fixed
 
-HIDDEN = 0xFFFF
-"""Both codes of a point that is not painted: it is not finite, or far outside."""
-
 MARGIN = 0.5
-"""Codes reach this far over each side of the picture, as a fraction of it; what goes farther is cut off there."""
-
-UNIT = (HIDDEN - 1) / (1.0 + 2.0 * MARGIN)
-"""Codes across the picture."""
+"""Strokes are seen up to so far over each side of the picture, as a fraction of it: they are wide."""
 
 HEAD_LENGTH, HEAD_SLOPE = 9.0, 0.45
 """An arrow's head: its length in pixels, at a shaft up to 2 pixels wide, and half its width over its length."""
@@ -47,55 +41,27 @@ NO_LENGTH, FARTHEST = 1e-6, 1e30
 
 
 class Strokes(NamedTuple):
-    """`ends`: (M, 4), uint16, the codes of where each begins and ends (`encoded`); `inks`: (3,) for one colour of all,
-    or (M, 3), uint8.
-    """
+    """`ends`: (M, 4), float32, where each begins and ends; `inks`: (3,) for one colour of all, or (M, 3), uint8."""
 
     ends: np.ndarray
     inks: np.ndarray
 
 
-def encoded(fractions: np.ndarray) -> np.ndarray:
-    """Points (..., 2), as fractions of the picture from its bottom left, as codes, uint16. What is not finite or
-    farther outside than codes reach is `HIDDEN`.
-    """
-    with np.errstate(invalid="ignore"):
-        codes = (fractions + MARGIN) * UNIT + 0.5
-        seen = ((codes >= 0.5) & (codes < HIDDEN)).all(axis=-1, keepdims=True)
-    return np.where(seen, codes, HIDDEN).astype(np.uint16)
-
-
-def decoded(codes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Codes (..., 2) as pixels of a picture of `size` (width, height), x to the right and y down; NaN for `HIDDEN`."""
-    across = (codes / UNIT - MARGIN) * [size[0], -size[1]] + [0, size[1]]
-    across[codes[..., 0] == HIDDEN] = np.nan
-    return across
-
-
-def clipped(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Strokes from `begin` to `end`, both (M, 2), as fractions of the picture: their ends where codes reach, (K, 4),
-    and which of the strokes these are, (K,). A stroke with an end that is not finite is left out. By Liang and Barsky.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        along = end - begin
-        near, far = (-MARGIN - begin) / along, (1.0 + MARGIN - begin) / along
-        still = along == 0
-        inside = (begin >= -MARGIN) & (begin <= 1.0 + MARGIN)
-        first = np.where(still, np.where(inside, 0.0, 2.0), np.minimum(near, far)).max(axis=1).clip(0.0, None)
-        last = np.where(still, 1.0, np.maximum(near, far)).min(axis=1).clip(None, 1.0)
-        index = np.flatnonzero(first <= last)  # False for NaN as well.
-    begin, along = begin[index], along[index]
-    ends = np.concatenate([begin + first[index, None] * along, begin + last[index, None] * along], axis=1)
-    kept = np.isfinite(ends).all(axis=1)
-    return ends[kept].clip(-MARGIN, 1.0 + MARGIN), index[kept]
-
-
 def as_strokes(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Strokes between points that are fractions of the picture, both (M, 2), as codes, (K, 4), and which of them these
-    are, (K,).
+    """The strokes between places, both (M, 2), that may be seen: their ends, (K, 4), float32, and which of them these
+    are, (K,). A stroke with an end that is not finite is left out.
     """
-    ends, index = clipped(begin, end)
-    return encoded(ends.reshape(-1, 2, 2)).reshape(-1, 4), index
+    with np.errstate(over="ignore"):
+        ends = np.concatenate([begin, end], axis=1).astype(np.float32)
+    low, high = np.minimum(ends[:, :2], ends[:, 2:]), np.maximum(ends[:, :2], ends[:, 2:])
+    seen = ((low <= 1.0 + MARGIN) & (high >= -MARGIN)).all(axis=1) & np.isfinite(ends).all(axis=1)
+    index = np.flatnonzero(seen)
+    return ends[index], index
+
+
+def in_pixels(places: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Places (..., 2) as pixels of a picture of `size` (width, height), x to the right and y down."""
+    return places * [size[0], -size[1]] + [0, size[1]]
 
 
 def arrow_strokes(ends: np.ndarray, width: float, outline: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +96,7 @@ def mixed(below, above, part, glowing):
 
 def fill_strokes(
     pixels: ndarray(ndim=3),  # type: ignore[valid-type]
-    strokes: ndarray(ndim=2),  # type: ignore[valid-type]
+    strokes: ndarray(f64, 2),  # type: ignore[valid-type]
     inks: ndarray(ndim=2),  # type: ignore[valid-type]
     covers: ndarray(ndim=1),  # type: ignore[valid-type]
     rounded: i32,  # type: ignore[valid-type]
@@ -147,12 +113,12 @@ def fill_strokes(
         length = (dx * dx + dy * dy) ** 0.5
         ink, cover = min(n, inks.shape[0] - 1), covers[min(n, covers.shape[0] - 1)]
         if length < FARTHEST:  # False for NaN as well.
-            ux, uy = 1.0, 0.0
+            ux, uy = cast(1.0, f64), cast(0.0, f64)  # An end may be far away.
             if length > NO_LENGTH:
                 ux, uy = dx / length, dy / length
             reach = max(h0, h1) + 1.0
-            top = max(int(min(y0, y0 + dy) - reach), 0)
-            bottom = min(int(max(y0, y0 + dy) + reach) + 1, rows)
+            top = int(max(min(y0, y0 + dy) - reach, 0.0))
+            bottom = int(max(min(max(y0, y0 + dy) + reach, rows - 1.0), -1.0)) + 1
             for row in range(top, bottom):
                 # The pixels of this row within reach of the stroke: next to it, and beyond its ends.
                 down = row + 0.5 - y0
@@ -163,7 +129,8 @@ def fill_strokes(
                 if abs(ux) > NO_LENGTH:
                     a, b = (-reach - down * uy) / ux, (length + reach - down * uy) / ux
                     low, high = max(low, min(a, b)), min(high, max(a, b))
-                for column in range(max(int(low + x0), 0), min(int(high + x0) + 1, columns)):
+                first = int(max(min(low + x0, 1.0 * columns), 0.0))
+                for column in range(first, int(max(min(high + x0, columns - 1.0), -1.0)) + 1):
                     right = column + 0.5 - x0
                     along = right * ux + down * uy
                     away = abs(right * uy - down * ux)
@@ -229,7 +196,7 @@ def paint_strokes(
     elif len(strokes):
         _fill_strokes(
             picture.pixels,
-            np.ascontiguousarray(strokes, np.float32),
+            np.ascontiguousarray(strokes, np.float64),
             np.ascontiguousarray(np.atleast_2d(inks)),
             256.0 * np.atleast_1d(np.asarray(covers, np.float32)),
             int(rounded),
@@ -267,4 +234,4 @@ def paint_arrows(picture: Picture, strokes: Strokes, width: float, outline: np.n
 
 
 def _pixels(picture: Picture, ends: np.ndarray) -> np.ndarray:
-    return decoded(ends.reshape(-1, 2, 2), (picture.width, picture.height)).reshape(-1, 4)
+    return in_pixels(ends.reshape(-1, 2, 2), (picture.width, picture.height)).reshape(-1, 4)

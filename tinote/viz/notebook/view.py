@@ -93,6 +93,12 @@ class Frame(NamedTuple):
     message: dict[str, Any]
     buffers: list[Any]
 
+    @classmethod
+    def of(cls, message: dict[str, Any], buffers: list[bytes], parts: dict[str, bytes]) -> Frame:
+        """A frame with further binary parts, in the order of their names in its message; what is empty is not sent."""
+        used = {name: part for name, part in parts.items() if part}
+        return cls({**message, **({"parts": list(used)} if used else {})}, [*buffers, *used.values()])
+
 
 class FrameCredits:
     """Counts frames sent and acknowledged, and says when the next one may go."""

@@ -28,7 +28,7 @@ ON_GPU = ("engine/program_gpu.js",)
 ENGINES = {
     "particles": ("engine/marks.js", "engine/space.js", "engine/particles.js"),
     "image": ("engine/marks.js", "engine/image.js"),
-    "plot": ("engine/plot.js",),
+    "plot": (),
     "scene": ("engine/scene.js",),
 }
 """What a Worker runs: for all views, and by the kind of view."""

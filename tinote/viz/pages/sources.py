@@ -33,38 +33,37 @@ class Sources:
         self.fields[name] = value
         return name
 
-    def array(self, name: str, value: Any, now: np.ndarray) -> dict[str, Any]:
-        """`value`, the argument `name` of a view, which holds `now`. Raises `ViewError` for a function that gives what
-        Python has made: only what kernels leave in a field is known to a page.
+    def of(self, given: Mapping[str, Any], shown: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """The arguments `given` that are read as `shown`, by their names."""
+        return {name: self.source(name, given[name], now) for name, now in shown.items()}
+
+    def source(self, name: str, value: Any, now: np.ndarray) -> dict[str, Any]:
+        """`value`, the argument `name` of a view, which is read as `now`: where its numbers are, and `as` how those of
+        colours are meant. Raises `ViewError` for a function that gives what Python has made: only what kernels leave in
+        a field is known to a page.
         """
+        found: dict[str, Any] = {}
         if callable(value) and not hasattr(value, "to_numpy"):
-            found: Any = value()
-            if not hasattr(found, "to_numpy"):
+            function, value = value, value()
+            if not hasattr(value, "to_numpy"):
                 raise ViewError(
-                    f"{name} is a function that returns {type(found).__name__}, which Python makes",
+                    f"{name} is a function that returns {type(value).__name__}, which Python makes",
                     hint="let a kernel write it into a field, and return that",
                 )
-            program = f"value{len(self.functions)}"
-            self.functions[program] = value
-            return {"program": program, "field": self.field(found), "shape": found.to_numpy().shape}
-        if hasattr(value, "to_numpy"):
-            return {"field": self.field(value), "shape": value.to_numpy().shape}
-        data = np.ascontiguousarray(now)
-        kind = f"{KINDS[data.dtype.kind]}{8 * data.dtype.itemsize}"
-        return {"data": data.tobytes(), "type": kind, "shape": data.shape}
-
-    def inks(self, name: str, value: Any, now: np.ndarray) -> dict[str, Any]:
-        """What parts of a mark are coloured by, which is read as `now`: colours, (3,) or (N, 3), uint8, or numbers for
-        a colour map, (N,), floating point. Of the source, `as` says how its numbers are meant.
-        """
-        found = self.array(name, value, now)
-        if "data" in found:
-            return {**found, "as": "bytes" if now.dtype == np.uint8 else "numbers", "isOne": now.ndim == 1}
-        if now.dtype != np.uint8:
-            return {**found, "as": "numbers"}
-        held = as_array(self.fields[found["field"]])
-        packed = held.dtype.kind in "iu" and held.dtype != np.uint8
-        return {**found, "as": "packed" if packed else "fractions" if held.dtype.kind == "f" else "bytes"}
+            found["program"] = f"value{len(self.functions)}"
+            self.functions[found["program"]] = function
+        if not hasattr(value, "to_numpy"):
+            data = np.ascontiguousarray(now)
+            kind = f"{KINDS[data.dtype.kind]}{8 * data.dtype.itemsize}"
+            meant = "bytes" if now.dtype == np.uint8 else "numbers"
+            return {"data": data.tobytes(), "type": kind, "shape": data.shape, "as": meant, "isOne": now.ndim == 1}
+        held = as_array(value)
+        meant = "numbers"
+        if now.dtype == np.uint8 and held.dtype != np.uint8:
+            meant = "fractions" if held.dtype.kind == "f" else "packed"
+        elif now.dtype == np.uint8:
+            meant = "bytes"
+        return found | {"field": self.field(value), "shape": held.shape, "as": meant}
 
 
 class ViewFunctions(NamedTuple):

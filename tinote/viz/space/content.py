@@ -6,6 +6,7 @@ index without a vertex, is a `ViewError` that names the argument.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,46 +19,55 @@ GREY = (0.5, 0.5, 0.5)
 
 
 class Spheres(NamedTuple):
-    """Spheres at `centers` (N, 3), float32; `radii` (N,) or (1,), float32; `colors` (N, 3) or (1, 3), uint8. Radii are
+    """Spheres at `points` (N, 3), float32; `radii` (N,) or (1,), float32; `colors` (N, 3) or (1, 3), uint8. Radii are
     in the units of the scene, or in pixels.
     """
 
-    centers: np.ndarray
+    points: np.ndarray
     radii: np.ndarray
     colors: np.ndarray
     in_pixels: bool = False
 
+    KIND, PART = "spheres", "particle"
+    ARGUMENTS = {"points": "centers", "radii": "radius"}
+
 
 class Lines(NamedTuple):
-    """Straight lines, `width` pixels wide, between `pairs` (M, 2), int32, of `vertices` (N, 3), float32; `colors`
-    (N, 3) of the vertices, or (1, 3), uint8.
+    """Straight lines, `width` pixels wide, between `pairs` (M, 2), int32, of `points` (N, 3), float32; `colors` (N, 3)
+    of the points, or (1, 3), uint8.
     """
 
-    vertices: np.ndarray
+    points: np.ndarray
     pairs: np.ndarray
     colors: np.ndarray
     width: float
 
+    KIND, PART = "lines", "line"
+    ARGUMENTS = {"points": "vertices", "pairs": "indices"}
+
 
 class Mesh(NamedTuple):
-    """`triangles` (T, 3), int32, over `vertices` and unit `normals` (N, 3), float32, and `colors` (N, 3) or (1, 3),
+    """`triangles` (T, 3), int32, over `points` and unit `normals` (N, 3), float32, and `colors` (N, 3) or (1, 3),
     uint8; the front shows its corners counter-clockwise, and without `two_sided` light reaches that side alone.
     `transforms` (M, 4, 4), float32: where copies of it are drawn, instead of once as it is.
     """
 
-    vertices: np.ndarray
+    points: np.ndarray
     triangles: np.ndarray
     normals: np.ndarray
     colors: np.ndarray
     two_sided: bool
     transforms: np.ndarray | None = None
 
+    KIND, PART = "mesh", "triangle"
+    ARGUMENTS = {"points": "vertices", "triangles": "indices", "normals": "normals", "transforms": "transforms"}
+
     def expanded(self) -> Mesh:
         """All copies as one mesh."""
         if self.transforms is None:
             return self
-        copies, count = len(self.transforms), len(self.vertices)
-        vertices, normals = placed(self.vertices, self.normals, self.transforms)
+        copies, count = len(self.transforms), len(self.points)
+        vertices, normals = placed(self.points, self.normals, self.transforms)
         offsets = (np.arange(copies, dtype=np.int32) * count)[:, None, None]
         # A mirrored copy turns the other way round.
         triangles = self.triangles[None].repeat(copies, axis=0)
@@ -68,6 +78,9 @@ class Mesh(NamedTuple):
 
 
 Item = Spheres | Lines | Mesh
+"""`KIND` is what pages call it, `PART` what users call a part of it; `ARGUMENTS` are those that its arrays, but for the
+colours, are read from.
+"""
 
 
 class Light(NamedTuple):
@@ -100,6 +113,14 @@ STUDIO = Lighting(
 """The light of a scene to which none was given: from the camera's upper left, and weak from its right."""
 
 
+def lit_by(ambient: np.ndarray | None, lights: Sequence[Light]) -> Lighting:
+    """The light of a scene to which this was given; a studio's if nothing was."""
+    if ambient is None and not lights:
+        return STUDIO
+    around: Any = (0.0, 0.0, 0.0) if ambient is None else tuple(ambient.tolist())
+    return Lighting(around, around, tuple(lights))
+
+
 class Content(NamedTuple):
     """Everything that a scene shows."""
 
@@ -108,21 +129,17 @@ class Content(NamedTuple):
 
     def points(self) -> list[np.ndarray]:
         """The positions of all items, arrays (N, 3)."""
-        found = []
+        found = [item.expanded().points if isinstance(item, Mesh) else item.points for item in self.items]
         for item in self.items:
-            if isinstance(item, Spheres):
-                found.append(item.centers)
-                if not item.in_pixels and len(item.centers):
-                    reach = item.radii[:, None] * np.ones(3, np.float32)
-                    found += [item.centers - reach, item.centers + reach]
-            else:
-                found.append(item.expanded().vertices if isinstance(item, Mesh) else item.vertices)
+            if isinstance(item, Spheres) and not item.in_pixels and len(item.points):
+                reach = item.radii[:, None] * np.ones(3, np.float32)
+                found += [item.points - reach, item.points + reach]
         return found
 
     def primitives(self) -> int:
         """How many spheres, lines and triangles there are."""
         return sum(
-            len(item.centers)
+            len(item.points)
             if isinstance(item, Spheres)
             else len(item.pairs)
             if isinstance(item, Lines)
@@ -243,4 +260,4 @@ def as_mesh(
 def wireframe(mesh: Mesh, width: float = 1.0) -> Lines:
     """The edges of a mesh, of all copies."""
     whole = mesh.expanded()
-    return Lines(whole.vertices, edges_of(whole.triangles), whole.colors, width)
+    return Lines(whole.points, edges_of(whole.triangles), whole.colors, width)

@@ -8,13 +8,14 @@ and colours of a cloth travel once.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tinote.viz.notebook.view import STATIC, Frame
 from tinote.viz.space.camera import Eye
-from tinote.viz.space.content import Content, Lighting, Lines, Mesh, Spheres
+from tinote.viz.space.content import Content, Item, Lighting
 
 #: three.js, which a page is sent once.
 LIBRARY = STATIC / "three" / "three.min.js"
@@ -34,7 +35,7 @@ def obstacle(content: Content) -> str:
     """Why a page with a graphics card would not keep up with a scene, or cannot draw it; "" where it can. Copies of a
     mesh have their positions once.
     """
-    points = sum(len(item.centers if isinstance(item, Spheres) else item.vertices) for item in content.items)
+    points = sum(len(item.points) for item in content.items)
     lights = len(content.lighting.lights)
     if points > MOST_POINTS:
         return f"{points:,} positions, and a page draws at most {MOST_POINTS:,}"
@@ -65,6 +66,24 @@ def packed_normals(normals: np.ndarray) -> np.ndarray:
     packed = np.zeros((len(normals), 4), np.int8)
     packed[:, :3] = np.rint(np.nan_to_num(normals) * 127.0)
     return packed
+
+
+PACKERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "normals": packed_normals,
+    "transforms": lambda rows: rows.transpose(0, 2, 1),  # As WebGL has matrices.
+}
+"""What becomes of arrays that are not sent as they are."""
+
+
+def arrays_of(item: Item) -> dict[str, np.ndarray]:
+    """The arrays of an item by their names."""
+    return {name: value for name, value in item._asdict().items() if isinstance(value, np.ndarray)}
+
+
+def facts_of(item: Item) -> dict[str, Any]:
+    """The kind of an item, and all of it but its arrays."""
+    facts = {name: value for name, value in item._asdict().items() if isinstance(value, int | float)}
+    return {"kind": item.KIND, **facts}
 
 
 class SceneSender:
@@ -105,32 +124,13 @@ class SceneSender:
 
         items: list[dict[str, Any]] = []
         for place, item in enumerate(content.items):
-            points = item.centers if isinstance(item, Spheres) else item.vertices
-            positions, low, high = packed_positions(points)
-            found: dict[str, Any] = {
-                "count": len(points),
-                "positions": named(place, "positions", positions),
-                "low": low,
-                "high": high,
-                "colors": named(place, "colors", item.colors),
-                "colored": len(item.colors) > 1,
-            }
-            match item:
-                case Spheres():
-                    found |= {"kind": "spheres", "radii": named(place, "radii", item.radii), "pixels": item.in_pixels}
-                case Lines():
-                    found |= {"kind": "lines", "pairs": named(place, "pairs", item.pairs), "width": item.width}
-                case Mesh():
-                    found |= {
-                        "kind": "mesh",
-                        "normals": named(place, "normals", packed_normals(item.normals)),
-                        "triangles": named(place, "triangles", item.triangles),
-                        "sides": 2 if item.two_sided else 1,
-                    }
-                    if item.transforms is not None:
-                        columns = item.transforms.transpose(0, 2, 1)  # As WebGL has matrices.
-                        found["transforms"] = named(place, "transforms", columns)
-            items.append(found)
+            positions, low, high = packed_positions(item.points)
+            found = {"count": len(item.points), "low": low, "high": high, "colored": len(item.colors) > 1}
+            found["positions"] = named(place, "positions", positions)
+            for name, array in arrays_of(item).items():
+                if name != "points":
+                    found[name] = named(place, name, PACKERS.get(name, np.asarray)(array))
+            items.append(facts_of(item) | found)
         self._sent = slots
         message = {
             "parts": numbers,

@@ -7,13 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tinote.viz.space.camera import Eye, Vector, framed, point_seen
-from tinote.viz.space.content import Content, Lines, Mesh, Spheres
+from tinote.viz.space.content import Content, Mesh
 from tinote.viz.space.rasterise import Rasteriser
 
 REACH = 3
 """A pointer this number of pixels away picks a thing too, if nothing is nearer: lines are thin."""
-
-KINDS = {Spheres: "particle", Lines: "line", Mesh: "triangle"}
 
 
 class Picked(NamedTuple):
@@ -58,4 +56,4 @@ def pick(
     if isinstance(item, Mesh):
         copy, index = divmod(index, len(item.triangles))
     position = point_seen(framed(eye, *size), column + 0.5, row + 0.5, float(seen.depth[row, column]))
-    return Picked(KINDS[type(item)], index, thing, copy, position)
+    return Picked(item.PART, index, thing, copy, position)

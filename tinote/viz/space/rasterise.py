@@ -537,7 +537,7 @@ _bound, _project, _shade = fixed(bound), fixed(project), fixed(shade)
 class _Triangles(NamedTuple):
     """All meshes of a scene as one."""
 
-    vertices: np.ndarray
+    points: np.ndarray
     triangles: np.ndarray
     normals: np.ndarray
     colors: np.ndarray
@@ -565,16 +565,16 @@ def _all_spheres(items: list[Spheres], frame: CameraFrame) -> Spheres:
     if not items:
         return Spheres(np.zeros((1, 3), np.float32), np.zeros(1, np.float32), np.zeros((1, 3), np.uint8))
     in_pixels = all(item.in_pixels for item in items)
-    counts = [len(item.centers) for item in items]
+    counts = [len(item.points) for item in items]
     radii = []
     for item in items:
         if item.in_pixels and not in_pixels:
-            depth = -(item.centers @ frame.view[2, :3] + frame.view[2, 3]) if frame.perspective else 1.0
-            radii.append(np.broadcast_to((item.radii * depth / frame.across).astype(np.float32), (len(item.centers),)))
+            depth = -(item.points @ frame.view[2, :3] + frame.view[2, 3]) if frame.perspective else 1.0
+            radii.append(np.broadcast_to((item.radii * depth / frame.across).astype(np.float32), (len(item.points),)))
         else:
             radii.append(item.radii)
     return Spheres(
-        _rows([item.centers for item in items], counts),
+        _rows([item.points for item in items], counts),
         _rows(radii, counts),
         _rows([item.colors for item in items], counts),
         in_pixels,
@@ -586,9 +586,9 @@ def _all_triangles(items: list[Mesh]) -> _Triangles:
         nothing = np.zeros((1, 3), np.float32)
         return _Triangles(nothing, np.zeros((0, 3), np.int32), nothing, nothing.astype(np.uint8), np.zeros(1, np.int32))
     whole = [item.expanded() for item in items]
-    counts = [len(item.vertices) for item in whole]
+    counts = [len(item.points) for item in whole]
     return _Triangles(
-        _rows([item.vertices for item in whole], counts),
+        _rows([item.points for item in whole], counts),
         _numbered([item.triangles for item in whole], counts),
         _rows([item.normals for item in whole], counts),
         _rows([item.colors for item in whole], counts),
@@ -695,7 +695,7 @@ class Rasteriser:
         _shade(
             self._samples, fine, frame.columns, np.ascontiguousarray(_as_paper(paper)),
             camera_numbers(frame).astype(np.float32), light_rows(content.lighting, eye), mist,
-            spheres.centers, spheres.radii, spheres.colors, spheres.in_pixels, len(spheres.centers),
+            spheres.points, spheres.radii, spheres.colors, spheres.in_pixels, len(spheres.points),
             found.projected, mesh.triangles if len(mesh.triangles) else np.zeros((1, 3), np.int32), mesh.two_sided,
             mesh.normals, mesh.colors, len(mesh.triangles), found.line_projected, found.pairs, found.line_colors,
             picture, cover,
@@ -713,7 +713,7 @@ class Rasteriser:
         starts: list[int] = []
         items: list[int] = []
         begin = 0
-        for kind, first in ((Spheres, 0), (Mesh, len(found.spheres.centers)), (Lines, None)):
+        for kind, first in ((Spheres, 0), (Mesh, len(found.spheres.points)), (Lines, None)):
             begin = begin if first is None else first
             for place, item in enumerate(content.items):
                 if isinstance(item, kind):
@@ -738,20 +738,20 @@ class Rasteriser:
         samples = self._samples
         numbers = camera_numbers(frame)
         spheres = _all_spheres(
-            [_enlarged(item, fine) for item in content.items if isinstance(item, Spheres) and len(item.centers)], frame
+            [_enlarged(item, fine) for item in content.items if isinstance(item, Spheres) and len(item.points)], frame
         )
         mesh = _all_triangles([item for item in content.items if isinstance(item, Mesh)])
         lines = [item for item in content.items if isinstance(item, Lines) and len(item.pairs)]
-        count = len(spheres.centers)
+        count = len(spheres.points)
         within = self._leave_spheres(spheres, numbers.astype(np.float32), columns, rows, np.array(box, np.float32))
-        projected = np.empty((len(mesh.vertices), 4))
-        _project(mesh.vertices, numbers, projected)
+        projected = np.empty((len(mesh.points), 4))
+        _project(mesh.points, numbers, projected)
         if len(mesh.triangles):
             _cover_triangles(projected, mesh.triangles, frame.near, frame.far, samples, columns, rows, count)
-        counts = [len(item.vertices) for item in lines]
+        counts = [len(item.points) for item in lines]
         line_projected, pairs, line_colors = np.empty((1, 4)), np.zeros((1, 2), np.int32), np.zeros((1, 3), np.uint8)
         if lines:
-            line_vertices = _rows([item.vertices for item in lines], counts)
+            line_vertices = _rows([item.points for item in lines], counts)
             pairs = _numbered([item.pairs for item in lines], counts)
             line_colors = _rows([item.colors for item in lines], counts)
             line_projected = np.empty((len(line_vertices), 4))
@@ -769,7 +769,7 @@ class Rasteriser:
 
     def _leave_spheres(self, spheres: Spheres, camera: np.ndarray, columns: int, rows: int, box: np.ndarray) -> int:
         """Leave the spheres in the samples. How many of them are within the box."""
-        count, within = len(spheres.centers), 0
+        count, within = len(spheres.points), 0
         farthest = along = np.empty((1, 1), np.int32)
         ends, square = [0, count], 0
         if count > columns * rows:
@@ -781,7 +781,7 @@ class Rasteriser:
                 _bound(self._samples, rows, columns, square, along, farthest)
             radii = spheres.radii if len(spheres.radii) == 1 else spheres.radii[begin:end]
             within += _cover_spheres(
-                spheres.centers[begin:end], radii, spheres.in_pixels, camera, self._samples, columns, rows, box,
+                spheres.points[begin:end], radii, spheres.in_pixels, camera, self._samples, columns, rows, box,
                 farthest, square if begin else 0, begin,
             )  # fmt: skip
         return within

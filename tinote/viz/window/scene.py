@@ -30,14 +30,13 @@ from tinote.viz.draw.arrays import ViewError, as_array, as_numbers
 from tinote.viz.space.camera import Eye, axes, clip_matrix, fitted, view_matrix
 from tinote.viz.space.content import (
     GREY,
-    STUDIO,
     Content,
     Item,
     Light,
-    Lighting,
     as_lines,
     as_mesh,
     as_spheres,
+    lit_by,
     wireframe,
 )
 
@@ -479,7 +478,7 @@ class WindowScene(Documented):
         found = as_spheres(centers, radii, *_colors(color, per_vertex_color))
         self._items.append(
             found._replace(
-                centers=found.centers[shown],
+                points=found.points[shown],
                 radii=found.radii if len(found.radii) == 1 else found.radii[shown],
                 colors=found.colors if len(found.colors) == 1 else found.colors[shown],
             )
@@ -555,9 +554,9 @@ class WindowScene(Documented):
         show_wireframe : bool, default False
             Draw the edges alone.
         """
-        self._add_mesh(
-            vertices, indices, normals, color, per_vertex_color, two_sided, None, (vertex_offset, vertex_count),
-            (index_offset, index_count), show_wireframe,
+        self.mesh_instance(
+            vertices, indices, normals, color, per_vertex_color, two_sided, None, 0, None, vertex_offset, vertex_count,
+            index_offset, index_count, show_wireframe,
         )  # fmt: skip
 
     def mesh_instance(
@@ -608,41 +607,18 @@ class WindowScene(Documented):
             if not places.size or places.shape[-2:] != (4, 4):
                 raise ViewError(f"transforms have shape {places.shape}; matrices of instances have shape (M, 4, 4)")
             transforms = places.reshape(-1, 4, 4)[_part(instance_offset, instance_count)]
-        self._add_mesh(
-            vertices, indices, normals, color, per_vertex_color, two_sided, transforms, (vertex_offset, vertex_count),
-            (index_offset, index_count), show_wireframe,
-        )  # fmt: skip
-
-    def _add_mesh(
-        self,
-        vertices: Any,
-        indices: Any,
-        normals: Any,
-        color: Any,
-        each: Any,
-        two_sided: bool,
-        transforms: Any,
-        vertex_part: tuple[int, int | None],
-        index_part: tuple[int, int | None],
-        edges_only: bool,
-    ) -> None:
-        vertices, each = _chosen(vertices, each, *vertex_part)
+        vertices, each = _chosen(vertices, per_vertex_color, vertex_offset, vertex_count)
         if normals is not None:
-            normals = np.atleast_1d(as_array(normals))[_part(*vertex_part)]
-        chosen = _indices(indices, len(vertices), *index_part)
+            normals = np.atleast_1d(as_array(normals))[_part(vertex_offset, vertex_count)]
+        chosen = _indices(indices, len(vertices), index_offset, index_count)
         mesh = as_mesh(vertices, chosen, normals, *_colors(color, each), two_sided, transforms)
-        self._items.append(wireframe(mesh) if edges_only else mesh)
+        self._items.append(wireframe(mesh) if show_wireframe else mesh)
 
     def take(self, aspect: float) -> tuple[Content, Eye]:
         """What has been added since the last call, in the light that has been set for it, and the camera, for a picture
         whose width is `aspect` times its height. The scene is empty afterwards.
         """
-        lighting = STUDIO
-        if self._ambient is not None or self._lights:
-            red, green, blue = np.zeros(3) if self._ambient is None else self._ambient
-            around = (float(red), float(green), float(blue))
-            lighting = Lighting(around, around, tuple(self._lights))
-        content = Content(tuple(self._items), lighting)
+        content = Content(tuple(self._items), lit_by(self._ambient, self._lights))
         self._items, self._lights, self._ambient = [], [], None
         if self._camera is not None:
             return content, self._camera.eye()

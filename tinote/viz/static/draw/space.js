@@ -457,7 +457,7 @@ function sceneDrawer({ three, renderer }) {
       if (item.kind === "mesh") {
         geometry = copies ? new three.InstancedBufferGeometry() : new three.BufferGeometry();
         geometry.setIndex(new three.BufferAttribute(new Uint32Array(parts.get(item.triangles)), 1));
-        uniforms.sides = { value: item.sides };
+        uniforms.sides = { value: item.two_sided ? 2 : 1 };
         if (copies) {
           const all = new Float32Array(parts.get(item.transforms));
           geometry.instanceCount = all.length / 16;
@@ -469,7 +469,7 @@ function sceneDrawer({ three, renderer }) {
         }
       } else {
         geometry = square(new three.InstancedBufferGeometry());
-        if (item.kind === "spheres") uniforms.inPixels = { value: item.pixels };
+        if (item.kind === "spheres") uniforms.inPixels = { value: item.in_pixels };
         else Object.assign(uniforms, { width: { value: item.width }, near: { value: 0 } });
       }
       const more = item.kind === "spheres" ? { alphaToCoverage: true } : {};
@@ -502,7 +502,7 @@ function sceneDrawer({ three, renderer }) {
         );
       }
     } else if (item.kind === "mesh") {
-      uniforms.sides.value = item.sides;
+      uniforms.sides.value = item.two_sided ? 2 : 1;
       if (news("positions")) put(geometry, "position", new Uint16Array(parts.get(item.positions)), 4, true, false);
       if (news("normals")) {
         const normals = new Int8Array(parts.get(item.normals));

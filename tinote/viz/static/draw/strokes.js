@@ -1,12 +1,10 @@
 // Strokes and lights, painted into the pixels of a canvas by the rules of `viz/live/strokes.py` and `marks.py`.
 
 const HIDDEN = 0xffff;
-const STROKE_MARGIN = 0.5;
-const STROKE_UNIT = (HIDDEN - 1) / (1 + 2 * STROKE_MARGIN);
 const [HEAD_LENGTH, HEAD_SLOPE] = [9, 0.45];
 const [MOST_HEAD, SHORTEST_ARROW] = [0.6, 1.5];
 const [HALO, HALO_LIGHT] = [3.5, 0.4];
-const [TRAIL_COVER, TRAIL_END] = [0.7, 0.3];
+const [TRAIL_COVER, TRAIL_END, JUMP] = [0.7, 0.3, 0.5];
 const [OUTLINE, OUTLINE_COVER] = [1, 0.5];
 const NO_LENGTH = 1e-6;
 
@@ -123,10 +121,6 @@ function paintDisc({ pixels, width, height }, x, y, radius, ink, glowing) {
   }
 }
 
-/** A code of the place of a stroke's end, as a fraction. */
-function placeOf(code) {
-  return code / STROKE_UNIT - STROKE_MARGIN;
-}
 
 /** The bytes of a DataView as an array of `Kind`, copied, since a message's parts may lie at odd places. */
 function copied(view, Kind) {
@@ -144,21 +138,21 @@ function inksOf(bytes, count, table) {
   return inks;
 }
 
-/** Paint lines between `ends`, four codes each, `look.width` pixels wide. */
+/** Paint lines between `ends`, four fractions each, `look.width` pixels wide. */
 function paintEdges(target, ends, inks, look) {
   const { width, height, scale } = target;
   const half = 0.5 * look.width * scale;
   const color = look.color && packedParts(look.color);
   for (let at = 0; at < ends.length; at += 4) {
-    const [x0, y0] = [placeOf(ends[at]) * width, (1 - placeOf(ends[at + 1])) * height];
-    const [x1, y1] = [placeOf(ends[at + 2]) * width, (1 - placeOf(ends[at + 3])) * height];
+    const [x0, y0] = [ends[at] * width, (1 - ends[at + 1]) * height];
+    const [x1, y1] = [ends[at + 2] * width, (1 - ends[at + 3]) * height];
     paintStroke(target, x0, y0, x1, y1, half, half, inks ? inks[at >> 2] : color, 256, true, false);
   }
 }
 
 /**
- * Paint arrows from and to `ends`, four codes each: a shaft `look.width` pixels wide, and a head as large in all; with
- * an edge of the colour `look.outline`, if there is one.
+ * Paint arrows from and to `ends`, four fractions each: a shaft `look.width` pixels wide, and a head as large in all;
+ * with an edge of the colour `look.outline`, if there is one.
  */
 function paintArrows(target, ends, inks, look) {
   const { width, height, scale } = target;
@@ -166,8 +160,8 @@ function paintArrows(target, ends, inks, look) {
     // A triangle grows by `outline` on all sides where its base and its tip move outwards by so much.
     const beyond = (outline * Math.hypot(1, HEAD_SLOPE)) / HEAD_SLOPE;
     for (let at = 0; at < ends.length; at += 4) {
-      const [x0, y0] = [placeOf(ends[at]) * width, (1 - placeOf(ends[at + 1])) * height];
-      const [x1, y1] = [placeOf(ends[at + 2]) * width, (1 - placeOf(ends[at + 3])) * height];
+      const [x0, y0] = [ends[at] * width, (1 - ends[at + 1]) * height];
+      const [x1, y1] = [ends[at + 2] * width, (1 - ends[at + 3]) * height];
       const length = Math.hypot(x1 - x0, y1 - y0);
       if (length < SHORTEST_ARROW * scale) continue;
       const [ux, uy] = [(x1 - x0) / length, (y1 - y0) / length];
@@ -187,8 +181,8 @@ function paintArrows(target, ends, inks, look) {
 }
 
 /**
- * Paint trails through `rows`, arrays of two codes a particle, the oldest first, the last where they are now: fainter
- * and narrower the older they are. A jump over half of the picture interrupts one.
+ * Paint trails through `rows`, arrays of two fractions a particle, the oldest first, the last where they are now:
+ * fainter and narrower the older they are. A jump over half of the picture interrupts one.
  */
 function paintTrails(target, rows, inkAt, look, glowing) {
   const { width, height, scale } = target;
@@ -199,10 +193,10 @@ function paintTrails(target, rows, inkAt, look, glowing) {
     const [h0, h1] = [halfAt(age), halfAt(age - 1)];
     const cover = 256 * TRAIL_COVER * (1 - (age - 1) / look.length);
     for (let at = 0; at < to.length; at += 2) {
-      if (from[at] === HIDDEN || to[at] === HIDDEN) continue;
-      if (Math.max(Math.abs(to[at] - from[at]), Math.abs(to[at + 1] - from[at + 1])) > HIDDEN >> 2) continue;
-      const [x0, y0] = [placeOf(from[at]) * width, (1 - placeOf(from[at + 1])) * height];
-      const [x1, y1] = [placeOf(to[at]) * width, (1 - placeOf(to[at + 1])) * height];
+      const moved = Math.max(Math.abs(to[at] - from[at]), Math.abs(to[at + 1] - from[at + 1]));
+      if (!(moved <= JUMP)) continue; // NaN is not, either.
+      const [x0, y0] = [from[at] * width, (1 - from[at + 1]) * height];
+      const [x1, y1] = [to[at] * width, (1 - to[at + 1]) * height];
       paintStroke(target, x0, y0, x1, y1, h0, h1, inkAt(at >> 1), cover, false, glowing);
     }
   }

@@ -6,7 +6,28 @@ const FRAME_MILLISECONDS = 1000 / 60; // A page paints no more often than this.
 const WINDOW = 3; // Frames that may be on their way.
 const PATIENCE_MILLISECONDS = 25; // After so long, steps make way for what the page says.
 const TRIAL_MILLISECONDS = 100; // For pictures that tell how fast steps are.
-const FRAMES_OF = {}; // What makes the frames of a view, by its kind.
+
+/** What makes the frames of a view: of a plot, whose samples come with each, nothing. */
+class Frames {
+  constructor(sources, look, traits) {
+    Object.assign(this, { sources, look, traits });
+    const colors = look.scale && Uint8Array.from(atob(traits.table), (letter) => letter.charCodeAt(0));
+    this.map = { ...look.scale, norm: traits.norm, colors };
+  }
+  /** The state after `step` steps. */
+  capture() {
+    return { message: {}, buffers: [] };
+  }
+  /** What the page keeps from frame to frame: all of it, or what the last one has added. */
+  kept() {
+    return { message: {}, buffers: [] };
+  }
+  /** The page has said something else. Gives the traits that follow; null for what is not known. */
+  obey() {
+    return null;
+  }
+}
+const FRAMES_OF = { plot: Frames }; // By the kind of view.
 
 /** What the pointer has done since the frame before, in order; of moves that follow each other only the last counts. */
 class PointerQueue {

@@ -2,12 +2,7 @@
 
 const MOST_CELLS = 1024;
 
-FRAMES_OF.image = class {
-  constructor(sources, look, traits) {
-    Object.assign(this, { sources, look, traits });
-    const colors = Uint8Array.from(atob(traits.table), (letter) => letter.charCodeAt(0));
-    this.map = { ...look.scale, norm: traits.norm, colors };
-  }
+FRAMES_OF.image = class extends Frames {
   capture() {
     const { data, type, shape } = this.sources.read(this.look.field);
     const [columns, rows] = shape;
@@ -94,9 +89,6 @@ FRAMES_OF.image = class {
     marks.arrows = asStrokes(side(-1), side(1)).ends;
     return longest;
   }
-  kept() {
-    return { message: {}, buffers: [] };
-  }
   /** The position in cells, and the cell there; outside of the view the nearest one. */
   pick(across, up) {
     const shape = this.look.field.shape;
@@ -105,8 +97,5 @@ FRAMES_OF.image = class {
       position,
       element: position.map((part, axis) => Math.min(Math.max(Math.trunc(part), 0), shape[axis] - 1)),
     };
-  }
-  obey() {
-    return null;
   }
 };

@@ -1,84 +1,47 @@
-// Strokes that views show, as codes: edges, arrows, trails, contours. What `viz/live/strokes.py`, `marks.py`,
+// Strokes that views show: edges, arrows, trails, contours. What `viz/live/strokes.py`, `marks.py`,
 // `contours.py` and `grid_marks.py` make of arrays.
 
 const NO_EDGE = -1;
 const [ARROW_SPACING, LONGEST_GRID_ARROW, LONGEST_ARROW] = [24, 0.95, 0.12];
-const CONTRAST = 0.6;
-
-/** A place, as a fraction of the picture, as a code; `HIDDEN` where codes do not reach. */
-function encodedPart(fraction) {
-  const code = (fraction + STROKE_MARGIN) * STROKE_UNIT + 0.5;
-  return code >= 0.5 && code < HIDDEN ? Math.trunc(code) : HIDDEN;
-}
-
-/** Places, two fractions each, as codes: both `HIDDEN` where one is. */
-function encoded(places) {
-  const codes = new Uint16Array(places.length);
-  for (let at = 0; at < places.length; at += 2) {
-    const [x, y] = [encodedPart(places[at]), encodedPart(places[at + 1])];
-    const isHidden = x === HIDDEN || y === HIDDEN;
-    codes[at] = isHidden ? HIDDEN : x;
-    codes[at + 1] = isHidden ? HIDDEN : y;
-  }
-  return codes;
-}
+const [CONTRAST, STROKE_MARGIN] = [0.6, 0.5];
 
 /**
- * Strokes between places, two fractions each: their ends where codes reach, four codes each, and which of the strokes
- * these are. By Liang and Barsky.
+ * The strokes between places, two fractions each, that may be seen: their ends, four numbers each, and which of the
+ * strokes these are.
  */
 function asStrokes(begin, end) {
   const ends = [];
   const index = [];
   for (let at = 0; at < begin.length; at += 2) {
-    let [first, last] = [0, 1];
-    for (let axis = 0; axis < 2; axis += 1) {
-      const from = begin[at + axis];
-      const along = end[at + axis] - from;
-      if (along === 0) {
-        if (!(from >= -STROKE_MARGIN && from <= 1 + STROKE_MARGIN)) first = 2;
-      } else {
-        const [near, far] = [(-STROKE_MARGIN - from) / along, (1 + STROKE_MARGIN - from) / along];
-        first = Math.max(first, Math.min(near, far)); // NaN stays NaN.
-        last = Math.min(last, Math.max(near, far));
-      }
-    }
-    if (!(first <= last)) continue;
-    const found = [first, last].flatMap((part) =>
-      [0, 1].map((axis) => begin[at + axis] + part * (end[at + axis] - begin[at + axis])),
-    );
-    if (!found.every(Number.isFinite)) continue;
-    ends.push(...found.map((one) => Math.min(Math.max(one, -STROKE_MARGIN), 1 + STROKE_MARGIN)));
+    const found = [begin[at], begin[at + 1], end[at], end[at + 1]].map(Math.fround);
+    const isNear = [0, 1].every((axis) => {
+      const [one, other] = [found[axis], found[axis + 2]];
+      return Math.min(one, other) <= 1 + STROKE_MARGIN && Math.max(one, other) >= -STROKE_MARGIN;
+    });
+    if (!isNear || !found.every(Number.isFinite)) continue;
+    ends.push(...found);
     index.push(at / 2);
   }
-  return { ends: encoded(ends), index };
+  return { ends: Float32Array.from(ends), index };
 }
 
 /** How points of the plane become places of the picture. */
 class PlaneSight {
   constructor(bounds, isSingle) {
-    const round = isSingle ? Math.fround : (value) => value;
-    this.bounds = bounds;
-    this.place = (value, axis) => {
-      const [low, high] = bounds[axis].map(round);
-      return round(round(value - low) / round(high - low));
-    };
+    Object.assign(this, { bounds, isSingle, key: "plane" });
     this.extent = Math.min(...bounds.map(([low, high]) => high - low));
-    this.key = "plane";
   }
-  places({ data, count }) {
-    const places = new Float64Array(2 * count);
-    for (let at = 0; at < places.length; at += 1) places[at] = this.place(data[at], at & 1);
-    return places;
+  places({ data }, isSingle = this.isSingle) {
+    const round = isSingle ? Math.fround : (value) => value;
+    const ends = this.bounds.map((pair) => pair.map(round));
+    return Float64Array.from(data, (value, at) => {
+      const [low, high] = ends[at & 1];
+      return round(round(value - low) / round(high - low));
+    });
   }
   /** The same of the ends of arrows, which are computed with as f64. */
-  tips({ data, count }) {
-    const places = new Float64Array(2 * count);
-    for (let at = 0; at < places.length; at += 1) {
-      const [low, high] = this.bounds[at & 1];
-      places[at] = (data[at] - low) / (high - low);
-    }
-    return places;
+  tips(points) {
+    return this.places(points, false);
   }
   shaded(ink) {
     return ink;
@@ -100,15 +63,15 @@ class TrailRows {
     this.points.push({ ...points, data: Float32Array.from(points.data) });
     this.points = this.points.slice(-this.length - 1);
     this.isRenewed = isSame || sight.key !== this.key || this.points.length === 1;
-    if (this.isRenewed) this.codes = this.points.map((row) => encoded(sight.places(row)));
-    else
-      this.codes = [...this.codes, encoded(sight.places(this.points[this.points.length - 1]))].slice(-this.length - 1);
+    const seen = (row) => Float32Array.from(sight.places(row));
+    const latest = this.points[this.points.length - 1];
+    this.rows = this.isRenewed ? this.points.map(seen) : [...this.rows, seen(latest)].slice(-this.length - 1);
     [this.step, this.key] = [step, sight.key];
   }
   /** All of it, or the latest row, for a page. */
   part(whole) {
-    const rows = whole || this.isRenewed ? this.codes : this.codes.slice(-1);
-    const all = new Uint16Array(rows.length * rows[0].length);
+    const rows = whole || this.isRenewed ? this.rows : this.rows.slice(-1);
+    const all = new Float32Array(rows.length * rows[0].length);
     rows.forEach((row, at) => all.set(row, at * row.length));
     return { message: { trail: whole || this.isRenewed ? "whole" : "next" }, buffers: [bytesOf(all)] };
   }

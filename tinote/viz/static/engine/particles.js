@@ -1,8 +1,11 @@
 // The frames of a view of particles: what `viz/live/particles.py` and `marks.py` make of arrays.
 
 const GRASPED = 2; // Radii from which a particle is grabbed.
-const RADIUS_CODES = 64;
 const DENSITY_COUNT = 150000;
+const UNIT = [
+  [0, 1],
+  [0, 1],
+];
 
 /** Radii in pixels: what is none is 0. */
 function sizesOf(radii) {
@@ -11,14 +14,9 @@ function sizesOf(radii) {
   return sizes;
 }
 
-FRAMES_OF.particles = class {
+FRAMES_OF.particles = class extends Frames {
   constructor(sources, look, traits) {
-    Object.assign(this, { sources, look, traits });
-    this.map = {
-      ...look.scale,
-      norm: traits.norm,
-      colors: look.scale && Uint8Array.from(atob(traits.table), (letter) => letter.charCodeAt(0)),
-    };
+    super(sources, look, traits);
     this.trail = traits.marks.trail ? new TrailRows(traits.marks.trail.length) : null;
     [this.azimuth, this.elevation] = [look.azimuth, look.elevation];
     this.depth = 0; // Of the plane in which the pointer moves in space.
@@ -45,40 +43,15 @@ FRAMES_OF.particles = class {
     if (inSpace) {
       message.edges = sight.edges();
       const seen = sight.see(points);
-      const own = ink.isOne
-        ? ink
-        : {
-            colors: Uint8Array.from(
-              { length: 3 * seen.length },
-              (_, at) => ink.colors[3 * seen[Math.floor(at / 3)].index + (at % 3)],
-            ),
-          };
-      ink = {
-        colors: faded(
-          own,
-          seen.map(({ nearness }) => nearness),
-        ),
-        isOne: false,
-      };
+      ink = { colors: faded(ink, seen), isOne: false };
       places = { data: Float64Array.from(seen.flatMap(({ place }) => place)), count: seen.length, isSingle: false };
       if (radii) radii = Float32Array.from(seen, ({ index }) => radii[index]);
     }
-    if (radii) {
-      parts.radii = new Uint16Array(radii.length);
-      for (let at = 0; at < radii.length; at += 1) parts.radii[at] = Math.min(radii[at] * RADIUS_CODES + 0.5, 0xffff);
-    }
+    if (radii) parts.radii = radii;
     message.count = points.count;
     if (!inSpace && points.count > DENSITY_COUNT && ink.isOne && !radii && !this.traits.glow)
       return this.density(points, message, parts);
-    const { packed, shown } = this.pack(
-      places ?? points,
-      inSpace
-        ? [
-            [0, 1],
-            [0, 1],
-          ]
-        : look.bounds,
-    );
+    const { packed, shown } = this.pack(places ?? points, inSpace ? UNIT : look.bounds);
     message.outside = points.count - shown;
     if (ink.codes) parts.codes = ink.codes;
     const colors = !ink.isOne && !ink.codes && (inSpace || !look.isFixed) ? ink.colors : new Uint8Array(0);

@@ -81,9 +81,22 @@ function packedNormals(normals) {
   return packed;
 }
 
-FRAMES_OF.scene = class {
+/** What becomes of the arrays of a thing, by their names. */
+const TAKEN = {
+  points: ({ data }) => Float32Array.from(data),
+  radii: ({ data }) => Float32Array.from(data),
+  pairs: ({ data }) => Int32Array.from(data),
+  triangles: ({ data }) => Int32Array.from(data),
+  colors: (found, { as }) => colorsOf(found, as),
+  normals: ({ data }) => packedNormals(unitVectors(data, [0, 0, 0])),
+  // As WebGL has matrices.
+  transforms: ({ data }) =>
+    Float32Array.from(data, (_, at) => data[16 * Math.floor(at / 16) + 4 * (at % 4) + (Math.floor(at / 4) % 4)]),
+};
+
+FRAMES_OF.scene = class extends Frames {
   constructor(sources, look, traits) {
-    Object.assign(this, { sources, look, traits });
+    super(sources, look, traits);
     this.forget();
     this.nextNumber = 0;
     this.draws = false;
@@ -94,9 +107,6 @@ FRAMES_OF.scene = class {
     this.sent = new Map();
   }
   capture() {
-    return this.shown();
-  }
-  shown() {
     const { look } = this;
     const things = look.things.map((thing) => this.item(thing));
     const message = { primitives: things.reduce((sum, thing) => sum + thing.primitives, 0), eyeVersion: 1 };
@@ -132,50 +142,21 @@ FRAMES_OF.scene = class {
     };
   }
   /** A thing as the page gets it: what stays a description, the arrays that go with it, and how much it is. */
-  item(thing) {
-    const read = (name) => this.sources.read(thing[name]).data;
-    const points = Float32Array.from(read(thing.kind === "spheres" ? "centers" : "vertices"));
-    const colors = colorsOf(this.sources.read(thing.colors), thing.colors.as);
-    const item = { kind: thing.kind, colored: colors.length > 3 };
-    if (thing.kind === "spheres") {
-      const radii = Float32Array.from(read("radii"));
-      return { points, primitives: points.length / 3, item: { ...item, pixels: false }, arrays: { colors, radii } };
+  item({ item, ...sources }) {
+    const arrays = {};
+    for (const [name, source] of Object.entries(sources)) arrays[name] = TAKEN[name](this.sources.read(source), source);
+    const { points, triangles, colors } = arrays;
+    delete arrays.points;
+    if (item.kind === "mesh") arrays.normals ??= packedNormals(vertexNormals(points, triangles));
+    else if (triangles) {
+      arrays.pairs = edgesOf(triangles);
+      delete arrays.triangles;
     }
-    if (thing.kind === "lines") {
-      const pairs = Int32Array.from(read("pairs"));
-      return { points, primitives: pairs.length / 2, item: { ...item, width: thing.width }, arrays: { colors, pairs } };
-    }
-    const triangles = Int32Array.from(read("triangles"));
-    if (thing.wire) {
-      const pairs = edgesOf(triangles);
-      return {
-        points,
-        primitives: pairs.length / 2,
-        item: { ...item, kind: "lines", width: 1 },
-        arrays: { colors, pairs },
-      };
-    }
-    const normals = thing.normals ? unitVectors(read("normals"), [0, 0, 0]) : vertexNormals(points, triangles);
-    const arrays = { colors, normals: packedNormals(normals), triangles };
-    let copies = 1;
-    if (thing.transforms) {
-      const rows = read("transforms");
-      copies = rows.length / 16;
-      // As WebGL has matrices.
-      arrays.transforms = Float32Array.from(
-        rows,
-        (_, at) => rows[16 * Math.floor(at / 16) + 4 * (at % 4) + (Math.floor(at / 4) % 4)],
-      );
-    }
-    return {
-      points,
-      primitives: (copies * triangles.length) / 3,
-      item: { ...item, sides: thing.two_sided ? 2 : 1 },
-      arrays,
-    };
-  }
-  kept() {
-    return { message: {}, buffers: [] };
+    const { pairs, transforms } = arrays;
+    let primitives = points.length / 3;
+    if (pairs) primitives = pairs.length / 2;
+    else if (triangles) primitives = ((transforms?.length ?? 16) / 16) * (triangles.length / 3);
+    return { points, primitives, item: { ...item, colored: colors.length > 3 }, arrays };
   }
   /** The page says whether it draws. */
   obey(message) {

@@ -44,32 +44,29 @@ class SpaceSight {
     const [[a, b], [c, d], [e, f]] = this.bounds;
     return x >= a && x <= b && y >= c && y <= d && z >= e && z <= f;
   }
-  places({ data, count }) {
+  places(points) {
+    return this.placesOf(points, (point) => this.contains(...point));
+  }
+  /** The same of the ends of arrows, which may leave the box. */
+  tips(points) {
+    return this.placesOf(points, (_, { depth }) => depth < NEAREST);
+  }
+  placesOf({ data, count }, isShown) {
     const places = new Float64Array(2 * count).fill(NaN);
     for (let at = 0; at < count; at += 1) {
       const point = data.slice(3 * at, 3 * at + 3);
-      if (this.contains(...point)) places.set(this.seen(...point).place, 2 * at);
-    }
-    return places;
-  }
-  /** The same of the ends of arrows, which may leave the box. */
-  tips({ data, count }) {
-    const places = new Float64Array(2 * count).fill(NaN);
-    for (let at = 0; at < count; at += 1) {
-      const { depth, place } = this.seen(...data.slice(3 * at, 3 * at + 3));
-      if (depth < NEAREST) places.set(place, 2 * at);
+      const found = this.seen(...point);
+      if (isShown(point, found)) places.set(found.place, 2 * at);
     }
     return places;
   }
   /** An ink, of `middles.count` parts, as it looks at their distances. */
-  shaded(ink, middles) {
-    const nearness = Float64Array.from({ length: middles.count }, (_, at) => {
-      const found = this.seen(
-        ...Array.from(middles.data.slice(3 * at, 3 * at + 3), (part) => (Number.isFinite(part) ? part : 0)),
-      );
-      return found.nearness;
+  shaded(ink, { data, count }) {
+    const middles = Array.from({ length: count }, (_, index) => {
+      const point = Array.from(data.slice(3 * index, 3 * index + 3), (part) => (Number.isFinite(part) ? part : 0));
+      return { index, nearness: this.seen(...point).nearness };
     });
-    return { colors: faded(ink, nearness), isOne: false };
+    return { colors: faded(ink, middles), isOne: false };
   }
   /** What is seen of points: those in the box, the farthest first. */
   see({ data, count }) {
@@ -98,10 +95,11 @@ class SpaceSight {
   }
 }
 
-/** Colours as they look at their distance. */
-function faded({ colors, isOne }, nearness) {
-  return Uint8Array.from({ length: 3 * nearness.length }, (_, at) => {
-    const fog = THICKEST_FOG * (1 - nearness[Math.floor(at / 3)]);
-    return Math.floor(colors[isOne ? at % 3 : at] * (1 - fog) + FOG[at % 3] * fog + 0.5);
+/** The colours of what is `seen`, each with its `index` among the inks, as they look at their distance. */
+function faded({ colors, isOne }, seen) {
+  return Uint8Array.from({ length: 3 * seen.length }, (_, at) => {
+    const { index, nearness } = seen[Math.floor(at / 3)];
+    const fog = THICKEST_FOG * (1 - nearness);
+    return Math.floor(colors[(isOne ? 0 : 3 * index) + (at % 3)] * (1 - fog) + FOG[at % 3] * fog + 0.5);
   });
 }

@@ -29,12 +29,12 @@ export default laidOut(({ model, el }) => {
   };
   const show = (message, [bytes, ...more]) => {
     const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
-    const contours = part.contours && copied(part.contours, Uint16Array);
+    const contours = part.contours && copied(part.contours, Float32Array);
     const inks = part.contours_inks && copied(part.contours_inks, Uint8Array);
     marks = {
       contours,
       contourInks: inksOf(inks, contours?.length >> 2, table),
-      arrows: part.arrows && copied(part.arrows, Uint16Array),
+      arrows: part.arrows && copied(part.arrows, Float32Array),
     };
     if (!image || image.width !== message.columns || image.height !== message.rows) {
       cells.width = message.columns;

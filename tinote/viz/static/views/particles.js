@@ -1,6 +1,5 @@
 // Particles as small discs, painted into the pixels of a canvas.
 
-const RADIUS_UNIT = 64;
 const PHASES = 4; // Discs are prepared at this many positions within a pixel, so that slow ones do not jump.
 
 /**
@@ -69,15 +68,14 @@ function splat({ pixels, width, height }, positions, { reach, discs }, color, in
 }
 
 /**
- * Paint discs one by one: each of its own radius, if `radii` has them, 64 units a pixel; with halos, if they are
- * `glowing`.
+ * Paint discs one by one: each of its own radius in pixels, if `radii` has them; with halos, if they are `glowing`.
  */
 function paintDiscs(target, positions, radius, radii, color, inks, glowing) {
   const { width, height, scale } = target;
   for (let index = 0; index < positions.length >> 1; index += 1) {
     const u = positions[2 * index];
     if (u === HIDDEN) continue;
-    const own = (radii ? radii[index] / RADIUS_UNIT : radius) * scale;
+    const own = (radii ? radii[index] : radius) * scale;
     if (!own) continue;
     const x = (u / (HIDDEN - 1)) * width;
     const y = (1 - positions[2 * index + 1] / (HIDDEN - 1)) * height;
@@ -178,7 +176,7 @@ export default laidOut(
     };
     readLook();
     let last = null;
-    let trail = []; // The codes of the frames that a trail reaches back to,
+    let trail = []; // The places of the frames that a trail reaches back to,
     let pastTrail = null; // and those of a frame that is shown again.
     // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
     const coarse = document.createElement("canvas");
@@ -231,9 +229,9 @@ export default laidOut(
     };
     const keep = (message, buffers) => {
       if (!message.trail || !looks.trail) return;
-      const [count, codes] = [2 * message.count, copied(buffers[buffers.length - 2], Uint16Array)];
+      const [count, places] = [2 * message.count, copied(buffers[buffers.length - 2], Float32Array)];
       const rows = message.trail === "whole" ? [] : [...trail];
-      for (let at = 0; at < codes.length; at += count) rows.push(codes.slice(at, at + count));
+      for (let at = 0; at < places.length; at += count) rows.push(places.slice(at, at + count));
       trail = rows.slice(-looks.trail.length - 1);
     };
     const remember = (message, buffers) => {
@@ -253,11 +251,11 @@ export default laidOut(
     const showDecoded = (message, [positions, colors, ...more], bitmap) => {
       const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
       const bytes = (name) => part[name] && copied(part[name], Uint8Array);
-      const codes = (name) => part[name] && copied(part[name], Uint16Array);
+      const floats = (name) => part[name] && copied(part[name], Float32Array);
       const sent = message.cover ? copied(positions, Uint8Array) : null;
       const cover = message.cover === "bits" ? bitsAsBytes(sent) : sent;
       const rgb = !cover && colors.byteLength ? copied(colors, Uint8Array) : null;
-      const [edges, arrows] = [codes("edges"), codes("arrows")];
+      const [edges, arrows] = [floats("edges"), floats("arrows")];
       const inks = cover ? null : inksOf(bytes("codes") ?? rgb, positions.byteLength >> 2, table);
       last?.bitmap?.close();
       last = {
@@ -268,7 +266,7 @@ export default laidOut(
         box: message.edges,
         positions: cover ? null : copied(positions, Uint16Array),
         inks,
-        radii: codes("radii"),
+        radii: floats("radii"),
         edges,
         edgeInks: inksOf(bytes("edges_inks"), edges?.length >> 2, table),
         arrows,
