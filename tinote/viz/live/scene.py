@@ -41,9 +41,7 @@ from tinote.viz.space.parts import (
     LIBRARY,
     SceneSender,
     arrays_of,
-    eye_message,
     facts_of,
-    lighting_message,
     obstacle,
 )
 from tinote.viz.space.picking import pick
@@ -462,7 +460,7 @@ class Scene(StagedSimulation):
         size = (round(self.width * self._page_scale), round(self.height * self._page_scale))
         sky = self._sky(size[1], self._dark)
         picture = as_jpeg(self._rasteriser.draw(content, eye, size, sky, fineness(content, size)))
-        return Frame({**message, "picture": "image/jpeg", "eye": eye_message(eye)}, [picture])
+        return Frame({**message, "picture": "image/jpeg", "eye": eye._asdict()}, [picture])
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make such frames itself, and the picture that it shows where it cannot draw them."""
@@ -473,8 +471,8 @@ class Scene(StagedSimulation):
             raise ViewError(f"a page cannot draw the scene: {reason}")
         return {
             "things": [thing.page_look(sources) for thing in self._things],
-            "lighting": lighting_message(content.lighting),
-            "eye": eye_message(eye),
+            "lighting": content.lighting._asdict(),
+            "eye": eye._asdict(),
             "still": self.painted().png(),
         }
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinote.viz.notebook.view import STATIC, Frame
 from tinote.viz.space.camera import Eye
-from tinote.viz.space.content import Content, Item, Lighting
+from tinote.viz.space.content import Content, Item
 
 #: three.js, which a page is sent once.
 LIBRARY = STATIC / "three" / "three.min.js"
@@ -135,31 +135,7 @@ class SceneSender:
         message = {
             "parts": numbers,
             "items": items,
-            "lighting": lighting_message(content.lighting),
-            "eye": eye_message(eye),
+            "lighting": content.lighting._asdict(),
+            "eye": eye._asdict(),
         }
         return Frame({"scene": message}, buffers)
-
-
-def lighting_message(lighting: Lighting) -> dict[str, Any]:
-    """The light of a scene as the page reads it."""
-    return {
-        "sky": lighting.sky,
-        "ground": lighting.ground,
-        "positions": [light.position for light in lighting.lights],
-        "colors": [light.color for light in lighting.lights],
-        "withCamera": lighting.with_camera,
-    }
-
-
-def eye_message(eye: Eye) -> dict[str, Any]:
-    """A camera as the page reads it."""
-    return {
-        "position": eye.position,
-        "target": eye.target,
-        "up": eye.up,
-        "angle": eye.field_of_view,
-        "box": eye.box,
-        "near": eye.near,
-        "far": eye.far,
-    }

@@ -200,7 +200,7 @@ function matrices(eye, aspect) {
     clip[14] = -(eye.far + eye.near) / depth;
     clip[15] = 1;
   } else {
-    const scale = 1 / Math.tan((eye.angle * Math.PI) / 360);
+    const scale = 1 / Math.tan((eye.field_of_view * Math.PI) / 360);
     clip[0] = scale / aspect;
     clip[5] = scale;
     clip[10] = -(eye.far + eye.near) / depth;
@@ -536,9 +536,10 @@ function sceneDrawer({ three, renderer }) {
     const [right, up, towards] = axes(eye);
     const turn = (vector) => [dot(right, vector), dot(up, vector), dot(towards, vector)];
     const distance = norm(minus(eye.position, eye.target));
-    const places = lighting.positions.map((place) =>
-      lighting.withCamera ? times(place, distance) : turn(minus(place, eye.position)),
+    const places = lighting.lights.map(([place]) =>
+      lighting.with_camera ? times(place, distance) : turn(minus(place, eye.position)),
     );
+    const colors = lighting.lights.map(([, color]) => color);
     const fill = (vectors) => {
       const all = new Float32Array(3 * MOST_LIGHTS);
       all.set(vectors.slice(0, MOST_LIGHTS).flat());
@@ -548,8 +549,8 @@ function sceneDrawer({ three, renderer }) {
     light.ground.value = lighting.ground;
     light.upwards.value = turn(unit(eye.up));
     light.lamps.value = fill(places);
-    light.lamplight.value = fill(lighting.colors);
-    light.lampCount.value = Math.min(lighting.positions.length, MOST_LIGHTS);
+    light.lamplight.value = fill(colors);
+    light.lampCount.value = Math.min(places.length, MOST_LIGHTS);
   };
   return {
     /**

@@ -70,7 +70,7 @@ function moveCamera(canvas, { get, set, home, click, flies, picks }) {
     const [right, down] = [event.clientX - held.x, event.clientY - held.y];
     [held.x, held.y] = [event.clientX, event.clientY];
     if (held.moves) {
-      const scale = (2 * Math.tan((get().angle * Math.PI) / 360)) / height;
+      const scale = (2 * Math.tan((get().field_of_view * Math.PI) / 360)) / height;
       shift(-right * scale, down * scale, 0);
     } else {
       const angle = (Math.PI * (flies() ? 0.4 : 1)) / Math.min(width, height);
