@@ -211,3 +211,9 @@ function fitCanvas(canvas, width, height) {
   canvas.style.width = `${width}px`;
   return scale;
 }
+
+/** Where a pointer is on `node`, as fractions from its bottom left. */
+function placeIn(node, { clientX, clientY }) {
+  const box = node.getBoundingClientRect();
+  return [(clientX - box.left) / box.width, 1 - (clientY - box.top) / box.height];
+}

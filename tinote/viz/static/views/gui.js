@@ -43,8 +43,7 @@ export default {
     const send = (event, type, key, delta = [0, 0]) =>
       say(model, { kind: "event", type, key, pos: position, delta, modifier: held(event) });
     const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      position = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
+      position = placeIn(canvas, event);
     };
     canvas.addEventListener("pointerdown", (event) => {
       canvas.focus();

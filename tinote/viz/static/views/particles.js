@@ -110,19 +110,18 @@ function drawEdges(context, edges, color, scale) {
 }
 
 /**
- * Whether one of the particles, at 16-bit fractions of a stage of `width` × `height` pixels, is within `reach` of
- * where the pointer is.
+ * The number of the particle, of those at 16-bit fractions of a stage of a size, that is nearest to a place there, at
+ * most `reach` pixels away; -1 where none is.
  */
-function isNear(event, positions, width, height, reach) {
-  const box = event.currentTarget.getBoundingClientRect();
-  const x = ((event.clientX - box.left) / box.width) * width;
-  const y = (1 - (event.clientY - box.top) / box.height) * height;
+function nearestParticle(positions, [across, up], [width, height], reach) {
+  let [found, least] = [-1, reach];
   for (let at = 0; at < positions.length; at += 2) {
-    const across = (positions[at] / (HIDDEN - 1)) * width - x;
-    const up = (positions[at + 1] / (HIDDEN - 1)) * height - y;
-    if (across * across + up * up <= reach * reach) return true;
+    if (positions[at] === HIDDEN) continue;
+    const [x, y] = [positions[at] / (HIDDEN - 1), positions[at + 1] / (HIDDEN - 1)];
+    const away = Math.hypot((x - across) * width, (y - up) * height);
+    if (away <= least) [found, least] = [at / 2, away];
   }
-  return false;
+  return found;
 }
 
 /** Let the pointer, where a press `turns`, and the arrow keys turn the camera of `model`. */
@@ -284,22 +283,18 @@ export default laidOut(
     };
     const inSpace = model.get("in_space");
     const [width, height] = [model.get("width"), model.get("height")];
+    const particleAt = (place) => {
+      const reach = Math.max(2 * model.get("radius"), model.get("reach"));
+      return nearestParticle(last?.positions ?? [], place, [width, height], reach);
+    };
     const read = (place) => {
       const axes = model.get("axes_shown");
       if (inSpace || !axes.ranges) return "";
-      const [across, up] = [place[0] * width, place[1] * height];
-      let [found, least] = [-1, Math.max(2 * model.get("radius"), model.get("reach"))];
-      const positions = last?.positions ?? [];
-      for (let at = 0; at < positions.length; at += 2) {
-        if (positions[at] === HIDDEN) continue;
-        const [x, y] = [positions[at], positions[at + 1]].map((code) => code / (HIDDEN - 1));
-        const away = Math.hypot(x * width - across, y * height - up);
-        if (away <= least) [found, least] = [at, away];
-      }
+      const found = particleAt(place);
       if (found < 0) return axes.x ? placeText(axes, place, [width, height]) : "";
-      const at = [positions[found], positions[found + 1]].map((code) => code / (HIDDEN - 1));
-      const texts = [`particle ${(found / 2).toLocaleString("en")}`, placeText(axes, at, [4 * width, 4 * height])];
-      const level = last.levels?.[found / 2];
+      const at = [0, 1].map((axis) => last.positions[2 * found + axis] / (HIDDEN - 1));
+      const texts = [`particle ${found.toLocaleString("en")}`, placeText(axes, at, [4 * width, 4 * height])];
+      const level = last.levels?.[found];
       if (level !== undefined)
         texts.push(`${model.get("color_label") || "value"} ${levelText(model, level, ...last.ends)}`);
       return texts.join(" · ");
@@ -309,17 +304,7 @@ export default laidOut(
       bar?.recolor();
       paint();
     };
-    const takes = (event) =>
-      !inSpace ||
-      (!event.shiftKey &&
-        last?.positions &&
-        isNear(
-          event,
-          last.positions,
-          model.get("width"),
-          model.get("height"),
-          Math.max(2 * model.get("radius"), model.get("reach")),
-        ));
+    const takes = (event) => !inSpace || (!event.shiftKey && particleAt(placeIn(canvas, event)) >= 0);
     if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
     const styles = ["radius", "color", "colors", "background", "table", "marks", "glow"];
     const unwatch = watchTraits(model, styles, restyle);

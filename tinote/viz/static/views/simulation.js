@@ -72,14 +72,7 @@ function download(name, type, bytes) {
  */
 function sendPointer(model, stage, takes) {
   stage.classList.add("tinote-touchable");
-  const tell = (phase, event) => {
-    const box = stage.getBoundingClientRect();
-    say(model, {
-      kind: "pointer",
-      phase,
-      place: [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height],
-    });
-  };
+  const tell = (phase, event) => say(model, { kind: "pointer", phase, place: placeIn(stage, event) });
   let held = null;
   let sentAt = 0;
   stage.addEventListener("pointerdown", (event) => {
@@ -108,11 +101,9 @@ function pickOnClick(model, stage) {
   if (!model.get("can_pick")) return;
   let begin = null;
   stage.addEventListener("pointerdown", ({ clientX, clientY }) => (begin = [clientX, clientY]));
-  stage.addEventListener("click", ({ clientX, clientY }) => {
-    if (!begin || Math.hypot(clientX - begin[0], clientY - begin[1]) > 4) return; // It was a drag.
-    const box = stage.getBoundingClientRect();
-    const place = [(clientX - box.left) / box.width, 1 - (clientY - box.top) / box.height];
-    say(model, { kind: "pick", place });
+  stage.addEventListener("click", (event) => {
+    if (!begin || Math.hypot(event.clientX - begin[0], event.clientY - begin[1]) > 4) return; // It was a drag.
+    say(model, { kind: "pick", place: placeIn(stage, event) });
   });
 }
 
@@ -286,8 +277,7 @@ function simulationView({
     });
     // A click takes the timeline there.
     chart.addEventListener("click", (event) => {
-      const box = chart.getBoundingClientRect();
-      const found = nearest([(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height]);
+      const found = nearest(placeIn(chart, event));
       if (found && timeline.limit > 0 && timeline.frames.length) lookBack(timeline.nearest(found[0]));
     });
     group.append(
