@@ -202,6 +202,14 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** An element of SVG with attributes and children. */
+function draw(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
 /** Size `canvas` to width × height CSS pixels at the screen's own resolution; returns the factor between the two. */
 function fitCanvas(canvas, width, height) {
   const scale = Math.min(2, window.devicePixelRatio || 1);

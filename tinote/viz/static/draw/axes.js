@@ -1,15 +1,5 @@
 // Charts that Python has placed in parts of the plot (`viz/draw/axes.py`), as SVG.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-/** An element of SVG. */
-const draw = (tag, attributes, ...children) => {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-};
-
 /**
  * Where parts of a plot lie that is `width` by `height` and has these `edges` around it, and what is drawn of the axes
  * `x` and `y`; `room` is what a tick's text takes.

@@ -1,7 +1,6 @@
 // The rule view: what broke the access rules of a tape, one finding at a time. All that it shows comes with it; it
 // asks the kernel for nothing.
 
-const SVG = "http://www.w3.org/2000/svg";
 const GRID_LINES = 40; // More cells than this in a row: no lines between them.
 
 class RuleView {
@@ -279,15 +278,10 @@ class ElementMap {
     this.report = report;
     [this.rows, this.columns] = found.size;
     this.at = null;
-    const node = (tag, attributes) => {
-      const made = document.createElementNS(SVG, tag);
-      for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-      return made;
-    };
     // A single row is a strip.
     const height = this.rows === 1 ? this.columns / Math.max(8, Math.min(24, this.columns)) : this.rows;
     this.cell = height / this.rows;
-    this.element = node("svg", {
+    this.element = draw("svg", {
       class: "map",
       viewBox: `0 0 ${this.columns} ${height}`,
       preserveAspectRatio: "none",
@@ -301,15 +295,15 @@ class ElementMap {
       const path = runs
         .map(([row, column, length]) => `M${column} ${row * this.cell}h${length}v${this.cell}h${-length}z`)
         .join("");
-      if (path) this.element.append(node("path", { class: "level", d: path, "fill-opacity": 0.25 + 0.1875 * level }));
+      if (path) this.element.append(draw("path", { class: "level", d: path, "fill-opacity": 0.25 + 0.1875 * level }));
     }
     if (Math.max(this.rows, this.columns) <= GRID_LINES) {
       let path = "";
       for (let row = 1; row < this.rows; row++) path += `M0 ${row * this.cell}H${this.columns}`;
       for (let column = 1; column < this.columns; column++) path += `M${column} 0V${height}`;
-      this.element.append(node("path", { class: "lines", d: path }));
+      this.element.append(draw("path", { class: "lines", d: path }));
     }
-    this.cursor = node("rect", { class: "cursor", width: 1, height: this.cell, visibility: "hidden" });
+    this.cursor = draw("rect", { class: "cursor", width: 1, height: this.cell, visibility: "hidden" });
     this.element.append(this.cursor);
     this.element.addEventListener("pointermove", (event) => {
       const box = this.element.getBoundingClientRect();

@@ -17,15 +17,7 @@ const SIGNS = {
   gif: "M1 4.5h4.2V6H2.6v4h1V8.9H3V7.5h2.2v4H1zM6.5 4.5h1.7v7H6.5zM9.7 4.5H15V6h-3.7v1.3h3.2v1.5h-3.2v2.7H9.7z",
 };
 
-function sign(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", SIGNS[name]);
-  svg.append(path);
-  return svg;
-}
+const sign = (name) => draw("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, draw("path", { d: SIGNS[name] }));
 
 // What a view is laid out by: it is made anew where one of these changes.
 const SIZES = ["width", "height", "chart_height"];
