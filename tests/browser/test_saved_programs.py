@@ -217,7 +217,7 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
         traits = found["described"]["traits"]
         traits |= {
             "label": SCRIPT,
-            "chart": {"label": SCRIPT, "x_label": SCRIPT},
+            "chart": {**traits["chart"], "label": SCRIPT, "x_label": SCRIPT},
             "error_card": SCRIPT,
             "series": [SCRIPT],
         }

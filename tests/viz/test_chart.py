@@ -83,9 +83,9 @@ def test_each_kind_of_chart_draws_the_same_in_python_and_in_the_page():
 
 def test_a_plot_has_a_kind_of_chart():
     plot = ti.viz.Plot(lambda: 1.0, kind="steps")
-    assert plot.chart == {"kind": "steps"} and ti.viz.Plot(lambda: 1.0).chart == {}
+    assert plot.chart == ChartLook("steps")._asdict() and ti.viz.Plot(lambda: 1.0).chart == ChartLook()._asdict()
     plot.kind = "dots"
-    assert plot.chart == {"kind": "dots"}
+    assert plot.chart["kind"] == "dots"
     with pytest.raises(ViewError, match="kind"):
         ti.viz.Plot(lambda: 1.0, kind="bars")
 
@@ -99,7 +99,7 @@ def test_a_histogram_counts_the_same_in_python_and_in_the_page(form):
     found = drawing.counted(rows, look)
     script = static_source("draw/scale.js", "draw/chart.js") + (
         f"const rows = {json.dumps(rows.tolist())};\n"
-        f"const look = {{ ...PLAIN_CHART, kind: 'histogram', x_scale: {form!r} }};\n"
+        f"const look = {json.dumps(look._asdict())};\n"
         "const { rows: counted, look: worn } = countedRows(rows, ['a', 'b'], look);\n"
         "console.log(JSON.stringify([counted, worn.limits, worn.label, worn.x_label]));"
     )

@@ -156,12 +156,6 @@ class ChartLook(NamedTuple):
     right_label: str = ""
     right_scale: Any = "linear"
 
-    @property
-    def sent(self) -> dict[str, Any]:
-        """What a page has of it: what differs from a plain chart."""
-        plain = PLAIN_CHART._asdict()
-        return {name: value for name, value in self._asdict().items() if value != plain[name]}
-
     def checked(self, names: Sequence[str]) -> ChartLook:
         """The same. Raises `ViewError` where it does not fit quantities of these names."""
         chosen = {"x": (self.x,) if self.x else (), "right": self.right}

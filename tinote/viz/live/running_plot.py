@@ -108,7 +108,9 @@ class Plot(LiveSimulation):
         said = f"live plot of {given.label}" if given.label else "live plot"
         own: dict[str, Any] = {name: value for name, value in vars(given).items() if name in ChartLook._fields}
         chart = ChartLook(**{**own, "dt": given.dt or 0.0}).checked(list(as_series(given.quantities, "value")))
-        return PlotLook({"width": width, "height": height, "chart_height": height, "label": said, "chart": chart.sent})
+        return PlotLook(
+            {"width": width, "height": height, "chart_height": height, "label": said, "chart": chart._asdict()}
+        )
 
     def __repr__(self) -> str:
         failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""

@@ -51,7 +51,7 @@ class SimulatedView(LiveView):
 
     series = derived(traitlets.List(traitlets.Unicode()), RUNS)
     chart = derived(traitlets.Dict(), "assign plot_label, plot_scale, or dt")
-    """How the plot is drawn, where that differs from a plain one (`draw/chart.py`)."""
+    """How the plot is drawn: a `ChartLook`."""
 
     axes_shown = derived(traitlets.Dict(), "assign axes, grid, x_label, y_label, or what the view shows")
     """The axes around the stage (`draw/axes.py`), if there are any."""

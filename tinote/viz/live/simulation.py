@@ -473,7 +473,7 @@ class StagedSimulation(LiveSimulation):
         """What pages have of every view's look. The only line of the plot may be the energy."""
         label = given.plot_label or ("energy" if given.energy is not None else "")
         chart = ChartLook(label=label, scale=given.plot_scale, dt=given.dt or 0.0)
-        return {"width": size[0], "height": size[1], "chart": chart.sent}
+        return {"width": size[0], "height": size[1], "chart": chart._asdict()}
 
     def quantities_given(self) -> dict[str, Callable[[], float]]:
         """The energy and the others."""

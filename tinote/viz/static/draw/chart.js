@@ -84,21 +84,6 @@ function runsOf(places, isShown) {
   return runs;
 }
 
-/** How samples are drawn, but for what a view says of it (`ChartLook` of `viz/draw/chart.py`). */
-const PLAIN_CHART = {
-  kind: "line",
-  label: "",
-  x_label: "",
-  scale: "linear",
-  x_scale: "linear",
-  limits: null,
-  dt: 0,
-  x: "",
-  right: [],
-  right_label: "",
-  right_scale: "linear",
-};
-
 /** A histogram as a chart of steps: how often values lie in bins, whose edges stand in place of the step. */
 function countedRows(rows, names, look) {
   const values = rows.map((row) => row.slice(1));

@@ -47,7 +47,7 @@ function pictureOf(model, el, canvas = document.createElement("canvas")) {
 
 /** The names of a plot's lines with their colours. Gives the height that they take. */
 function paintLegend(context, model, top, height, scale, dark) {
-  const look = { ...PLAIN_CHART, ...model.get("chart") };
+  const look = model.get("chart"); // `ChartLook` of `viz/draw/chart.py`.
   context.setTransform(scale, 0, 0, scale, 0, top);
   context.font = "13px system-ui, sans-serif";
   context.textBaseline = "middle";

@@ -248,7 +248,7 @@ function simulationView({
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
-  const chartLook = { ...PLAIN_CHART, ...model.get("chart") };
+  const chartLook = model.get("chart"); // `ChartLook` of `viz/draw/chart.py`.
   const keys = names.map((name, index) =>
     make("span", { class: "tinote-key" }, make("i", {}), `${nameIn(chartLook, name)} `, values[index]),
   );
