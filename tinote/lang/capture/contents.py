@@ -264,7 +264,7 @@ def _own(value: Any) -> Any:
     output.
     """
     if isinstance(value, Struct | ArgPack):
-        return tuple(chain.from_iterable(value.items()))
+        return tuple(chain.from_iterable(vars(value).items()))
     if isinstance(value, Matrix):
         return _numbers(value.values)
     return None if type(value).__module__.startswith(SHOWS) else FIXED

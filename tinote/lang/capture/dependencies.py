@@ -56,6 +56,7 @@ from tinote.lang.capture.contents import (
     variables_of,
 )
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.members import Named
 from tinote.lang.data.structs import Struct
 from tinote.lang.kernels.instances import Instance
 from tinote.source import NOWHERE, Span
@@ -610,7 +611,9 @@ class Reader(ast.NodeVisitor):
     def _attribute(self, owner: Any, name: str) -> Any:
         """The same of an attribute."""
         held = inspect.getattr_static(owner, name, MISSING)
-        if is_ours(owner):  # fields and the like: their attributes do not change
+        if is_ours(owner):  # fields and the like: their attributes do not change, but members may
+            if isinstance(owner, Named):
+                held = MISSING if owner.__tinote_has__(name) else getattr(type(owner), name, MISSING)
             return MISSING if inspect.isdatadescriptor(held) else held
         if isinstance(held, property):
             if held.fget is not None:

@@ -14,7 +14,7 @@ step(scene)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from tinote.compiler.protocol import is_array, is_template, pack_of
 from tinote.errors import FieldError, KernelArgumentError, no_attribute
 from tinote.lang.data import types
+from tinote.lang.data.members import Named, behind_members
 from tinote.lang.data.structs import StructType
 from tinote.source import caller
 
@@ -89,51 +90,49 @@ class ArgPackType:
         return f"<argument pack: {', '.join(f'{name}: {t!r}' for name, t in self.members.items())}>"
 
 
-class ArgPack:
+class ArgPack(Named):
     """An argument pack. Its members are read and assigned by name; an array is the one that was put in, a vector a copy
     of its components.
     """
 
+    __slots__ = ("_kind",)
     _kind: ArgPackType
-    _entries: dict[str, Any]
 
     def __init__(self, kind: ArgPackType, entries: dict[str, Any]) -> None:
-        object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_entries", entries)
+        self._kind = kind
+        vars(self).update(entries)
 
     def __getattr__(self, name: str) -> Any:
-        entries = self.__dict__.get("_entries", {})
-        if name not in entries:
-            raise no_attribute("an argument pack", name, entries)
-        return entries[name]
-
-    def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *self._entries]
+        raise no_attribute("an argument pack", name, vars(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._entries:
-            raise no_attribute("an argument pack", name, self._entries)
-        self._entries[name] = self._kind._converted(name, value)
+        if name in ArgPack.__slots__:
+            object.__setattr__(self, name, value)
+            return
+        if name not in vars(self):
+            raise no_attribute("an argument pack", name, vars(self))
+        vars(self)[name] = self._kind._converted(name, value)
 
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def keys(self) -> list[str]:
         """The names of the members."""
-        return list(self._entries)
+        return list(vars(self))
 
     def items(self) -> Any:
         """The members as pairs of name and value."""
-        return self._entries.items()
+        return vars(self).items()
 
     def _leaves(self) -> Iterator[Any]:
         """All members in order, those of packs among them in their place."""
-        for value in self._entries.values():
+        for value in vars(self).values():
             if isinstance(value, ArgPack):
                 yield from value._leaves()
             else:
                 yield value
 
     def __repr__(self) -> str:
-        shown = [f"{k}: {v.tolist() if isinstance(v, np.ndarray) else v!r}" for k, v in self._entries.items()]
+        shown = [f"{k}: {v.tolist() if isinstance(v, np.ndarray) else v!r}" for k, v in vars(self).items()]
         return f"{{{', '.join(shown)}}}"
 
 

@@ -20,11 +20,10 @@ A field of structs is a field for each member; they are interleaved in memory (`
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -40,7 +39,7 @@ from tinote.lang.data import types
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number, numpy_type
-from tinote.lang.data.members import Members
+from tinote.lang.data.members import Members, Named, behind_members
 from tinote.lang.data.nodes import Node
 from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.data.tree import Level
@@ -132,7 +131,7 @@ class StructType(Documented, Tokenised):
                 return t()
             if isinstance(value, int | float | np.number):
                 return t(value)
-            members = dict(value.items()) if isinstance(value, Struct) else value
+            members = dict(vars(value)) if isinstance(value, Struct) else value
             if not isinstance(members, dict):
                 raise FieldError(f"member '{member}' of '{self.__name__}' is a struct '{t.__name__}', not {value!r}")
             return t(**members)
@@ -204,6 +203,13 @@ class StructType(Documented, Tokenised):
         ------
         FieldError
             For types, shapes and orders that do not go together.
+
+        Examples
+        --------
+        >>> Ball = ti.types.struct(position=ti.math.vec2, mass=ti.f32)
+        >>> balls = Ball.field(shape=3, needs_grad=True)
+        >>> balls.grad.mass.shape
+        (3,)
         """
         made_at = caller()
         if not self.members:
@@ -358,7 +364,7 @@ def _is_method(value: Any) -> bool:
     return function_of(value) is not None or isinstance(value, FunctionType | staticmethod | property)
 
 
-class Struct(Documented):
+class Struct(Named, Documented):
     """A struct in Python scope, whose members are read and assigned by name.
 
     Parameters
@@ -381,85 +387,103 @@ class Struct(Documented):
     """
 
     __tinote_name__ = "Struct"
+    __slots__ = ("_parent", "_type")
     _parent: Any
     _type: StructType | None
 
     def __init__(
         self, members: Any = None, *, _type: StructType | None = None, _parent: Any = None, **named: Any
     ) -> None:
-        given = dict(members.items() if isinstance(members, Struct) else members or {}) | named
+        given = dict(vars(members) if isinstance(members, Struct) else members or {}) | named
         if not given and _type is None:
             raise FieldError("a struct needs members")
         entries = given if _type is not None else {name: _member(name, value) for name, value in given.items()}
-        object.__setattr__(self, "entries", entries)
+        object.__setattr__(self, "__dict__", entries)
         object.__setattr__(self, "_type", _type)
         object.__setattr__(self, "_parent", _parent)
 
     def __tinote_members__(self) -> dict[str, Any]:
-        return self.entries
+        return vars(self)
+
+    @property
+    def __tinote_methods__(self) -> Mapping[str, Any]:
+        return {} if self._type is None else self._type.methods
 
     def __tinote_struct__(self) -> StructInfo | None:
         return None if self._type is None else self._type.__tinote_struct__()
 
     def __getattr__(self, name: str) -> Any:
-        entries = self.__dict__.get("entries")
-        if entries is None:
+        if name.startswith("__") or name in Struct.__slots__:
             raise AttributeError(name)  # copying and pickling ask before there are members
-        if name in entries:
-            return self[name]
-        methods = self._type.methods if self._type is not None else {}
+        methods = self.__tinote_methods__
         if name not in methods:
-            raise no_attribute(f"a struct with members {', '.join(entries)}", name, [*entries, *methods])
+            known = vars(self)
+            raise no_attribute(f"a struct with members {', '.join(known)}", name, [*known, *methods])
         return methods[name].__get__(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.entries:
-            raise AttributeError(f"a struct with members {', '.join(self.entries)} has no member {name!r}")
+        if name in Struct.__slots__:
+            object.__setattr__(self, name, value)
+            return
+        if name not in vars(self):
+            raise AttributeError(f"a struct with members {', '.join(vars(self))} has no member {name!r}")
         entry = self._type._value(name, value) if self._type is not None else _member(name, value)
         if self._parent is not None:
             self._parent.write(name, entry)
-        self.entries[name] = entry
+        vars(self)[name] = entry
 
     def __getitem__(self, name: str) -> Any:
-        return self.entries[name]
+        return vars(self)[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value)
 
-    def __dir__(self) -> Iterable[str]:
-        methods = self._type.methods if self._type is not None else {}
-        return [*super().__dir__(), *self.entries, *methods]
-
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def keys(self) -> list[str]:
         """The names of the members."""
-        return list(self.entries)
+        return list(vars(self))
 
+    @behind_members
     def items(self) -> Any:
-        """The members as pairs of name and value."""
-        return {name: self[name] for name in self.entries}.items()
+        """The members as pairs of name and value.
 
+        Returns
+        -------
+        view of pairs (str, value)
+            As `dict.items` gives them.
+        """
+        return dict(vars(self)).items()
+
+    @behind_members
     def to_dict(self) -> dict[str, Any]:
-        """Members as numbers, NumPy arrays and dictionaries."""
+        """Members as numbers, NumPy arrays and dictionaries.
+
+        Returns
+        -------
+        dict
+            The value of each member by its name.
+        """
         return {
-            name: v.to_dict() if isinstance(v, Struct) else v.to_numpy() if isinstance(v, Matrix) else v
-            for name, v in self.items()
+            name: Struct.to_dict(v) if isinstance(v, Struct) else v.to_numpy() if isinstance(v, Matrix) else v
+            for name, v in vars(self).items()
         }
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Struct) or self.keys != other.keys:
+        if not isinstance(other, Struct) or list(vars(self)) != list(vars(other)):
             return False
         return all(
             np.array_equal(_plain(a), _plain(b)) if not isinstance(a, Struct) else a == b
-            for a, b in zip(self.entries.values(), other.entries.values(), strict=True)
+            for a, b in zip(vars(self).values(), vars(other).values(), strict=True)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = [f"{name}: {v.to_list() if isinstance(v, Matrix) else v!r}" for name, v in self.items()]
+        shown = [f"{name}: {v.to_list() if isinstance(v, Matrix) else v!r}" for name, v in vars(self).items()]
         return f"{{{', '.join(shown)}}}"
 
+    @behind_members
     @staticmethod
     def field(members: Mapping[str, Any], shape: Any = None, **options: Any) -> StructField:
         """Make a field of structs.
@@ -477,6 +501,13 @@ class Struct(Documented):
         -------
         StructField
             The field.
+
+        Examples
+        --------
+        >>> balls = ti.Struct.field({"position": ti.math.vec2, "mass": ti.f32}, shape=3)
+        >>> balls[1].mass = 2.0
+        >>> balls.mass.to_numpy()
+        array([0., 2., 0.], dtype=float32)
         """
         options.pop("methods", None)
         return StructType("struct", members, None, caller()).field(shape, **options)
@@ -501,7 +532,7 @@ def _member(name: str, value: Any) -> Any:
     )
 
 
-class StructField(Documented, Tokenised):
+class StructField(Named, Documented, Tokenised):
     """A field of structs: `s[i]` is a struct, whose members may be assigned, and `s.mass` the field of a member.
 
     Methods
@@ -532,6 +563,10 @@ class StructField(Documented, Tokenised):
     array([2., 0., 0.], dtype=float32)
     """
 
+    __slots__ = ("_shadows", "_struct")
+    _shadows: dict[str, StructField]
+    _struct: StructType
+
     def __init__(
         self,
         struct: StructType,
@@ -541,8 +576,7 @@ class StructField(Documented, Tokenised):
         needs_dual: bool | None,
         suffix: str = "",
     ) -> None:
-        self._struct = struct
-        self._fields: dict[str, Any] = {}
+        self._hold(struct)
         for member in struct.members:
             t = struct.type_of(member)
             below = f"{suffix}.{member}"
@@ -554,6 +588,14 @@ class StructField(Documented, Tokenised):
             made = kind(dtype, element, made_at, f"{name}{below}" if name else "", *needed)
             made._suffix = below
             self._fields[member] = made
+
+    def _hold(self, struct: StructType) -> None:
+        """Begin without members."""
+        self._struct, self._shadows = struct, {}
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return vars(self)
 
     def _token_parts(self) -> Any:
         return self._struct, self._fields
@@ -572,25 +614,29 @@ class StructField(Documented, Tokenised):
 
     # ---- what it is
 
-    def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *self._fields]
-
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def name(self) -> str:
         """Its name in error messages."""
+        return self._called()
+
+    def _called(self) -> str:
         first = self._leaves()[0]
         return first.name.removesuffix(first._suffix)
 
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def shape(self) -> tuple[int, ...]:
         """The extent of each index dimension."""
         return self._leaves()[0].shape
 
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def keys(self) -> list[str]:
         """The names of the members."""
         return list(self._fields)
 
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def members(self) -> dict[str, Any]:
         """The type of each member."""
@@ -613,17 +659,33 @@ class StructField(Documented, Tokenised):
         ------
         FieldError
             For a name that is not a member's.
+
+        Examples
+        --------
+        >>> s = ti.Struct.field({"mass": ti.f32}, shape=2)
+        >>> s.get_member_field("mass").fill(3.0)
+        >>> s[0].mass
+        3.0
         """
         if key not in self._fields:
-            raise FieldError(f"'{self.name}' has no member '{key}'", hint=f"its members are {', '.join(self._fields)}")
+            raise FieldError(
+                f"'{self._called()}' has no member '{key}'", hint=f"its members are {', '.join(self._fields)}"
+            )
         return self._fields[key]
 
     get_member_field.__tinote_static__ = True  # type: ignore[attr-defined]
 
     def get_field_members(self) -> list[Any]:
-        """The fields of its members, in order."""
+        """The fields of its members, in order.
+
+        Returns
+        -------
+        list of Field
+            One for each member.
+        """
         return list(self._fields.values())
 
+    @behind_members  # type: ignore[prop-decorator]
     @property
     def snode(self) -> Node:
         """The node of a layout tree at which its first member lies."""
@@ -641,40 +703,69 @@ class StructField(Documented, Tokenised):
         -------
         ti.SNode or None
             The level, or None above the root.
+
+        Examples
+        --------
+        >>> s = ti.Struct.field({"mass": ti.f32})
+        >>> ti.root.dense(ti.i, 4).place(s)
+        <level of (4,)>
+        >>> s.parent().shape
+        (4,)
         """
         return self._leaves()[0].parent(n)
 
     parent.__tinote_static__ = True  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
-        fields = self.__dict__.get("_fields", {})
-        if name not in fields:
-            raise AttributeError(f"a field of structs with members {', '.join(fields)} has no attribute {name!r}")
-        return fields[name]
+        raise AttributeError(f"a field of structs with members {', '.join(vars(self))} has no attribute {name!r}")
 
-    @functools.cached_property
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in StructField.__slots__:
+            fills = f"; `{name}.fill(…)` sets the numbers of a member" if name in self._fields else ""
+            raise AttributeError(f"attributes of a field of structs are not assigned{fills}")
+        object.__setattr__(self, name, value)
+
+    @behind_members  # type: ignore[prop-decorator]
+    @property
     def grad(self) -> StructField:
-        """The gradients of the members that have one. Raises `FieldError` when none has."""
+        """The gradients of the members that have one, as a field of structs.
+
+        Raises
+        ------
+        FieldError
+            Where no member has one.
+        """
         return self._shadow("grad")
 
-    @functools.cached_property
+    @behind_members  # type: ignore[prop-decorator]
+    @property
     def dual(self) -> StructField:
-        """The duals of the members that have one. Raises `FieldError` when none has."""
+        """The duals of the members that have one, as a field of structs.
+
+        Raises
+        ------
+        FieldError
+            Where no member has one.
+        """
         return self._shadow("dual")
 
     def _shadow(self, kind: str) -> StructField:
+        if kind in self._shadows:
+            return self._shadows[kind]
         found = object.__new__(StructField)
-        found._struct, found._fields = self._struct, {}
+        found._hold(self._struct)
         for name, field in self._fields.items():
             try:
-                found._fields[name] = getattr(field, kind)
+                shadow = field._shadow(kind) if isinstance(field, StructField) else getattr(field, kind)
+                found._fields[name] = shadow
             except FieldError:
                 continue
         if not found._fields:
-            raise FieldError(f"no member of '{self.name}' has a {kind}", hint=f"make it with needs_{kind}=True")
+            raise FieldError(f"no member of '{self._called()}' has a {kind}", hint=f"make it with needs_{kind}=True")
         if len(found._fields) < len(self._fields):
             kept = {name: self._struct.members[name] for name in found._fields}
             found._struct = StructType(self._struct.__name__, kept)
+        self._shadows[kind] = found
         return found
 
     # ---- elements
@@ -688,16 +779,16 @@ class StructField(Documented, Tokenised):
             self._fields[name][key] = member
 
     def __len__(self) -> int:
-        return self.shape[0] if self.shape else 1
+        return len(self._leaves()[0])
 
     def __iter__(self) -> Iterator[Struct]:
         return (self[i] for i in range(len(self)))
 
     def _parts(self, value: Any) -> dict[str, Any]:
-        members = dict(value.items()) if isinstance(value, Struct | dict) else None
+        members = dict(vars(value)) if isinstance(value, Struct) else value if isinstance(value, dict) else None
         if members is None or members.keys() != self._fields.keys():
             raise FieldError(
-                f"'{self.name}' holds structs with members {', '.join(self._fields)}: cannot take {value!r}"
+                f"'{self._called()}' holds structs with members {', '.join(self._fields)}: cannot take {value!r}"
             )
         return members
 
@@ -710,17 +801,31 @@ class StructField(Documented, Tokenised):
         ----------
         value : struct, mapping or number
             The value.
+
+        Examples
+        --------
+        >>> s = ti.Struct.field({"mass": ti.f32, "x": ti.math.vec2}, shape=2)
+        >>> s.fill({"mass": 1.0, "x": [2.0, 3.0]})
+        >>> s[0]
+        {mass: 1.0, x: [2.0, 3.0]}
         """
         if isinstance(value, int | float | np.number):
             for field in self._fields.values():
-                field.fill(value)
+                type(field).fill(field, value)
             return
         for name, member in self._parts(value).items():
-            self._fields[name].fill(member)
+            field = self._fields[name]
+            type(field).fill(field, member)
 
     def to_numpy(self) -> dict[str, Any]:
-        """Copies of the members by name."""
-        return {name: field.to_numpy() for name, field in self._fields.items()}
+        """Copies of the members by name.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            The array of each member, as the member's field gives it.
+        """
+        return {name: type(field).to_numpy(field) for name, field in self._fields.items()}
 
     def from_numpy(self, arrays: Mapping[str, Any]) -> None:
         """Copy arrays in, one for each member.
@@ -729,9 +834,17 @@ class StructField(Documented, Tokenised):
         ----------
         arrays : mapping of str to array_like
             The array of each member, as the member's field takes it.
+
+        Examples
+        --------
+        >>> s = ti.Struct.field({"mass": ti.f32, "n": ti.i32}, shape=2)
+        >>> s.from_numpy({"mass": [1.0, 2.0], "n": [3, 4]})
+        >>> s[1]
+        {mass: 2.0, n: 4}
         """
         for name, array in self._parts(dict(arrays)).items():
-            self._fields[name].from_numpy(array)
+            field = self._fields[name]
+            type(field).from_numpy(field, array)
 
     def copy_from(self, other: StructField) -> None:
         """Copy all elements of a field of the same structs and shape.
@@ -745,18 +858,26 @@ class StructField(Documented, Tokenised):
         ------
         FieldError
             Where structs or shapes differ.
+
+        Examples
+        --------
+        >>> a, b = (ti.Struct.field({"mass": ti.f32}, shape=2) for _ in range(2))
+        >>> a.fill(3.0)
+        >>> b.copy_from(a)
+        >>> b[1]
+        {mass: 3.0}
         """
         if not isinstance(other, StructField) or other._fields.keys() != self._fields.keys():
             raise FieldError(
-                f"'{self.name}' is copied from a field of structs with the same members, not from {other!r}"
+                f"'{self._called()}' is copied from a field of structs with the same members, not from {other!r}"
             )
         for name, field in self._fields.items():
-            field.copy_from(other._fields[name])
+            type(field).copy_from(field, other._fields[name])
 
     def __repr__(self) -> str:
         leaf = self._leaves()[0]
         shape = f"shape {leaf.shape}" if leaf.is_placed else "not placed yet" if leaf._level is None else "not used yet"
-        called = "field" if self.name == "field" else f"field {self.name}"
+        called = "field" if self._called() == "field" else f"field {self._called()}"
         return f"<{called} of structs with {', '.join(self._fields)}, {shape}>"
 
 

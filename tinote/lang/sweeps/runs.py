@@ -224,9 +224,9 @@ def tabled(result: Any, where: Span) -> dict[str, np.ndarray[Any, Any]]:
     if result is None:
         return {}
     if isinstance(result, Struct):
-        result = result.to_dict()
+        result = Struct.to_dict(result)
     elif isinstance(result, StructField):
-        result = result.to_numpy()
+        result = StructField.to_numpy(result)
     elif isinstance(result, tuple):
         names = getattr(result, "_fields", [f"result_{n}" for n in range(len(result))])
         result = dict(zip(names, result, strict=True))

@@ -52,8 +52,7 @@ def field_html(field: Field) -> str | None:
 def struct_html(field: StructField) -> str | None:
     """A field of structs as HTML, its members below each other; None as for its members."""
     rows: list[str] = []
-    for name in field.keys:
-        member = getattr(field, name)
+    for name, member in vars(field).items():
         shown = struct_html(member) if isinstance(member, StructField) else field_html(member)
         if shown is None:
             return None

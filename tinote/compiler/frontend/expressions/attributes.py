@@ -14,7 +14,7 @@ from tinote.compiler.frontend.expressions import structs, tensors
 from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
 from tinote.compiler.function_source import function_of
-from tinote.compiler.protocol import buffer_of, builtin_of, space_of
+from tinote.compiler.protocol import buffer_of, builtin_of, members_of, space_of
 from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelNameError, TinoteError, closest
 from tinote.ir.nodes import Lit
@@ -38,7 +38,7 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         return tensors.attribute(e, base if constant is None else constant, name)
     if isinstance(base, ArrayValue):
         return _array_attribute(e, base, name)
-    if name == "fill" and space_of(base) is not None:
+    if name == "fill" and space_of(base) is not None and name not in (members_of(base) or ()):
         return BoundMethod(base, name)
     kind = getattr(base, "__tinote_name__", None)
     if kind in ("Vector", "Matrix") and name in tensors.METHODS:
