@@ -1,4 +1,4 @@
-"""`python -m benchmarks frames`: pictures a second that a page paints of what moves, and the processor time of each.
+"""`python -m benchmarks frames`: frames per second that a page paints of what moves, and the processor time of each.
 
 A real JupyterLab and a headless Chromium with the software renderer, as in the browser tests. The rate is that of the
 best of several windows, because other programs on the machine only ever slow it down; processor time is that of the
@@ -78,7 +78,7 @@ view
 
 
 class Case(NamedTuple):
-    """What is shown, by how many things, and the pictures a second that are wanted."""
+    """What is shown, by how many things, and the frames per second that are wanted."""
 
     cell: str
     count: int
@@ -100,7 +100,7 @@ PAINTED = "Number(document.querySelector('.tinote-view')?.dataset.painted ?? 0)"
 
 
 class Measured(NamedTuple):
-    """Pictures a second, and ms of processor time a picture of each of the `PARTS`."""
+    """Frames per second, and ms of processor time per frame of each of the `PARTS`."""
 
     rate: float
     work: dict[str, float]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks pages`: live views as pages: bytes, ms to the first picture, pictures a second, and what a step
+"""`python -m benchmarks pages`: live views as pages: bytes, ms to the first picture, frames per second, and what a step
 costs in WebAssembly, as a multiple of native code.
 
 Native code is that of one thread with vectors of 128 bits (x86-64-v2, or what else the processor has). The captured
@@ -66,7 +66,7 @@ ti.viz.Particles(system._x, system.substep, steps_per_frame=10)
 
 class Case(NamedTuple):
     """Where the view is: the `number`th of a notebook, or the last value of a cell. The goals: kB, ms to the first
-    picture, pictures a second, and the multiple of native code.
+    picture, frames per second, and the multiple of native code.
     """
 
     source: str
@@ -192,7 +192,7 @@ class Native:
 
 
 class Measured(NamedTuple):
-    """kB of the page; ms of a native step and of one in WebAssembly; ms to the first picture; pictures a second."""
+    """kB of the page; ms of a native step and of one in WebAssembly; ms to the first picture; frames per second."""
 
     kb: float
     native: float
@@ -263,7 +263,7 @@ def measure(chromium: Any, name: str, rounds: int, steps: int, seconds: float) -
 #: Between these lines a text has the table of what was measured.
 BEGIN, END = "<!-- written by: python -m benchmarks pages --into benchmarks/README.md -->\n", "<!-- end of it -->\n"
 HEAD = (
-    "| view | page, kB | first picture, ms | pictures a second | a step, ms: native | in the page | ratio |\n"
+    "| view | page, kB | first picture, ms | frames per second | a step, ms: native | in the page | ratio |\n"
     "|---|---|---|---|---|---|---|\n"
 )
 

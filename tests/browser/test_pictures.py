@@ -78,7 +78,7 @@ def test_explorers(notebook, pictures):
     gravity.locator(".right .row .code", has_text="= sqrt").first.click(position={"x": 4, "y": 4})
     values.get_by_role("tab", name="Values", exact=True).click()
     values.get_by_label("Argument a").fill("2.5")
-    values.get_by_label("Iteration, one number a parallel loop").fill("3")
+    values.get_by_label("Iteration, one number per parallel loop").fill("3")
     values.get_by_role("button", name="Observe").click()
     values.locator("tr.is-first").wait_for()
     saved.get_by_role("tab", name="Saved and recomputed").click()

@@ -62,7 +62,7 @@ def test_copies_atomics_and_checks_are_counted():
         for i in x:
             x[other[i]] += 1.0
 
-    assert "total, 4 bytes a thread" in repr(add_up.tasks())
+    assert "total, 4 bytes per thread" in repr(add_up.tasks())
     row = repr(scatter.tasks()).splitlines()[1]
     assert "add x" in row and row.endswith("1")
     assert "add x" in scatter.tasks()._repr_html_()

@@ -83,4 +83,4 @@ def test_the_table_of_tasks_tells_the_copies() -> None:
     tasks = histogram.tasks()
     assert [(copy.target, copy.nbytes) for task in tasks for copy in task.privates] == [("counts", None)]
     assert [len(task.atomics) for task in tasks if task.parallel] == [0, 1]
-    assert "counts, its size a thread" in str(tasks)
+    assert "counts, its size per thread" in str(tasks)

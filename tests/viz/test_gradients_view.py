@@ -104,7 +104,7 @@ def test_horizons_and_where_they_end() -> None:
     assert (mark["at"], mark["to"]) == (pytest.approx(found["stops"][2]), 1.0) and "from 16 steps on" in mark["text"]
     assert np.allclose(np.diff(found["stops"]), np.diff(found["stops"])[0]), "the axis is logarithmic"
     assert found["rows"][1] == ["4", "-8", "-8.2", "2.4e-02"]
-    assert "up to 4 steps, and no more at 16" in shown["statements"][-1]
+    assert "up to 4 steps, and no longer at 16" in shown["statements"][-1]
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def _own(plan: TaskPlan) -> str:
     """A thread's private copies, or the workgroups of a GPU."""
     if plan.workgroups is not None:
         return str(plan.workgroups) if plan.iterations is not None else f"at most {plan.workgroups}"
-    return "; ".join(f"{p.target}, {_size(p.nbytes)} a thread" for p in plan.privates) or "—"
+    return "; ".join(f"{p.target}, {_size(p.nbytes)} per thread" for p in plan.privates) or "—"
 
 
 def _size(nbytes: int | None) -> str:

@@ -50,7 +50,7 @@ def _tasks(stages: Stages, rows: Rows) -> Json:
 
 def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
     iterations = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
-    own = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
+    own = [f"{p.combine} {p.target}, {_size(p.nbytes)} per thread" for p in plan.privates]
     if plan.workgroups is not None:
         own = [str(plan.workgroups) if plan.iterations is not None else f"at most {plan.workgroups}"]
     hard = [use for use in plan.atomics if not use.plain]
@@ -169,7 +169,7 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
             added.target,
             _line(added.span),
             words[added.how] + (f" ×{count}" if count > 1 else ""),
-            f"{_size(added.nbytes)} a thread" if added.how == "private" else "—",
+            f"{_size(added.nbytes)} per thread" if added.how == "private" else "—",
             tone="costly" if added.how == "atomic" else "good",
         )
         for added, count in counts.items()

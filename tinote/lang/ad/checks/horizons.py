@@ -96,14 +96,14 @@ class HorizonReport(ShownAsTable, list[Horizon]):
         """The result in a sentence."""
         runs = sum(one.steps for one in self)
         cost = f"{_RUNS * runs:,} steps and the reverse sweeps of {runs:,}"
-        within = f"what a change by ±{self.change:.2g} does, within {self.tolerance:.0%}"
+        within = f"what a change of ±{self.change:.2g} does, within {self.tolerance:.0%}"
         if not self or self.meaningful == self[-1].steps:
-            return f"the derivative tells {within}, at every horizon (this took {cost})"
+            return f"the derivative predicts {within}, at every horizon (this took {cost})"
         if not self.meaningful:
-            return f"the derivative does not tell {within}, at any horizon (this took {cost})"
+            return f"the derivative does not predict {within}, at any horizon (this took {cost})"
         broken = next(one.steps for one in self if one.steps > self.meaningful)
-        until = f"up to {self.meaningful:,} steps, and no more at {broken:,}"
-        return f"the derivative tells {within}, {until} (this took {cost})"
+        until = f"up to {self.meaningful:,} steps, and no longer at {broken:,}"
+        return f"the derivative predicts {within}, {until} (this took {cost})"
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [

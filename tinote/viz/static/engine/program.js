@@ -61,9 +61,9 @@ async function decodeProgram(data, mostBytes = 2 ** 31) {
     "this is not a captured program",
   );
   const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  need(head.getUint32(8, true) === PROGRAM_VERSION, "this captured program is of another version");
+  need(head.getUint32(8, true) === PROGRAM_VERSION, "this captured program was made by another version");
   const size = head.getUint32(12, true);
-  need(size <= mostBytes, "this captured program asks for too much memory");
+  need(size <= mostBytes, "this captured program needs too much memory");
   const body = await inflated(bytes.subarray(16), size);
   need(body !== null, "this captured program is damaged");
   const view = new DataView(body.buffer);
@@ -116,7 +116,7 @@ function checkDescription(description, stored, mostBytes) {
   const every = (value, holds) => list(value) && value.every(holds);
   const { memory, parameters, fields, codes, functions, places, launches, prints } = description ?? {};
   need(memory && whole(memory.base) && whole(memory.end) && whole(memory.control), damaged);
-  need(memory.end <= mostBytes, "this captured program asks for too much memory");
+  need(memory.end <= mostBytes, "this captured program needs too much memory");
   need(memory.base % 8 === 0 && memory.base + stored <= memory.end && memory.control % 8 === 0, damaged);
   need(memory.control + CONTROL.bytes <= memory.base && whole(launches), damaged);
   const inside = (at, bytes) => whole(at) && at % 8 === 0 && at + bytes <= memory.end;
@@ -202,7 +202,7 @@ function checkDescription(description, stored, mostBytes) {
  */
 function checkModule(module) {
   const damaged = "the module of this captured program is damaged";
-  const more = "the module of this captured program asks for more than memory";
+  const more = "the module of this captured program imports more than its memory";
   let at = 0;
   const byte = () => {
     need(at < module.length, damaged);
@@ -257,7 +257,7 @@ class Program {
     const compiled = new WebAssembly.Module(module);
     const wanted = WebAssembly.Module.imports(compiled);
     if (wanted.length !== 1 || wanted[0].kind !== "memory" || wanted[0].module !== "env" || wanted[0].name !== "memory")
-      throw new ProgramError("damaged", "the module of this captured program asks for more than memory");
+      throw new ProgramError("damaged", "the module of this captured program imports more than its memory");
     const pages = Math.ceil(description.memory.end / PAGE_BYTES) + 1;
     const most = Math.max(pages, Math.floor(mostBytes / PAGE_BYTES));
     this.description = description;
@@ -390,7 +390,7 @@ class Program {
     const { view } = this;
     if (called.counter !== null) this.#launches = view.getBigInt64(registers + 8 * called.counter, true);
     const end = called.ends[Number(view.getBigInt64(block + BLOCK.slots + 16, true))];
-    if (!end) throw new ProgramError("trap", "the program has ended nowhere");
+    if (!end) throw new ProgramError("trap", "the program ended at an unknown place");
     const number = (operand) => operandValue(view, registers, operand);
     for (const [parameter, operand] of end.updates) this.values[this.#parameters[parameter].name] = number(operand);
     return resultValue(end.result, number);

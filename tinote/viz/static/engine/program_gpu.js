@@ -154,7 +154,7 @@ class GpuProgram {
     device.onuncapturederror = ({ error }) => (this.#problem = error.message);
     device.lost.then(({ message }) => {
       this.isLost = true;
-      this.#problem = message || "it was taken away";
+      this.#problem = message || "the device was lost";
     });
   }
 
@@ -217,7 +217,7 @@ class GpuProgram {
       if (node.branch === null) break;
       const taken = program.view.getBigInt64(registers + 8 * node.branch, true) !== 0n;
       node = node.sides[taken ? 0 : 1];
-      if (!node) throw new ProgramError("trap", "the program has ended nowhere");
+      if (!node) throw new ProgramError("trap", "the program ended at an unknown place");
     }
     if (this.#launches >= GPU_BATCH) this.#submit();
     return program.end(called, registers, block);
@@ -385,7 +385,7 @@ class GpuProgram {
 
   /** Have a number of a buffer, as it is by then, in a register. */
   #answer(answers, buffer, offset, type, register) {
-    if (8 * (answers.length + 1) > GPU_ANSWERS) throw new ProgramError("gpu", "a step takes too many numbers");
+    if (8 * (answers.length + 1) > GPU_ANSWERS) throw new ProgramError("gpu", "a step reads too many numbers back from the GPU");
     const size = ARRAYS[type].BYTES_PER_ELEMENT === 8 ? 8 : 4;
     this.#commands().copyBufferToBuffer(buffer, offset & ~3, this.answers, 8 * answers.length, size);
     answers.push([type, register, 8 * (offset % 4)]);
@@ -438,7 +438,7 @@ class GpuProgram {
     if (!head.getUint32(4 * GPU_HEAD.faults, true)) return;
     this.device.queue.writeBuffer(shader.block, 0, new Uint8Array(GPU_HEAD.bytes));
     const site = shader.sites[head.getUint32(4 * GPU_HEAD.site, true)];
-    if (!site) throw new ProgramError("trap", "a kernel has reported an unknown fault");
+    if (!site) throw new ProgramError("trap", "a kernel reported an unknown fault");
     const words = site.types.slice(0, BLOCK.payloadWords).map((type, at) => {
       const bits = head.getBigUint64(4 * GPU_HEAD.payload + 8 * at, true);
       return ARRAYS[type].BYTES_PER_ELEMENT === 8

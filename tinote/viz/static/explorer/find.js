@@ -21,7 +21,7 @@ class Search {
       type: "search",
       placeholder: "Search",
       "aria-label": "Search in all stages",
-      title: "Enter: the next one; Shift and Enter: the one before; Escape: no search",
+      title: "Enter: next match; Shift+Enter: previous match; Escape: clear the search",
       oninput: () => this.#typed(),
       onkeydown: (event) => this.#key(event),
     });

@@ -13,7 +13,7 @@ class Values {
       inputmode: "numeric",
       value: "0",
       size: 8,
-      "aria-label": "Iteration, one number a parallel loop",
+      "aria-label": "Iteration, one number per parallel loop",
       title: "One number for each parallel loop, outermost first",
     });
     this.button = make("button", { type: "submit" }, "Observe");
@@ -23,7 +23,7 @@ class Values {
       value: "1",
       size: 5,
       "aria-label": "Seed: the adjoint of the loss",
-      title: "The adjoint of each result of one number. Empty: what stands in its gradient now",
+      title: "The adjoint of each scalar result. Empty: what its gradient holds now",
     });
     this.seeded = make("label", {}, "Seed ", this.seed);
     this.rest = make("span", { class: "arguments" });
@@ -83,8 +83,8 @@ class Values {
           "p",
           { class: "empty" },
           "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the " +
-            "right. Nothing of the program changes. Of a gradient, the adjoint of each variable is shown next to its " +
-            "value: they begin with the seed, or with what the gradients of the results hold now.",
+            "right. The program itself is unchanged. In a gradient, the adjoint of each variable is shown next to its " +
+            "value: adjoints start from the seed, or from what the gradients of the results hold now.",
         ),
       ];
     if (waiting) return [make("p", { class: "empty" }, "running …")];

@@ -102,8 +102,8 @@ class LocalModel {
       this.worker.postMessage({ kind: "ready", visible: this.isVisible });
       for (const message of this.said.values()) this.worker.postMessage(message);
       this.fail({
-        message: "a step took too long, and was stopped in the middle of it",
-        hint: "the simulation is as the page began",
+        message: "a step took too long and was stopped in the middle",
+        hint: "the simulation is back at its start",
       });
     }, STOP_PATIENCE);
   }

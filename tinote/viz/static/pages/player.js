@@ -66,7 +66,7 @@ function watch(model) {
     } else if (performance.now() - time > 1000 * PATIENCE_SECONDS) {
       clearInterval(look);
       model.worker.terminate();
-      model.fail({ message: "a step took too long, and was ended" });
+      model.fail({ message: "a step took too long and was stopped" });
     }
   }, 1000);
 }

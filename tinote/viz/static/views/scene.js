@@ -34,7 +34,7 @@ function moveCamera(canvas, { get, set, home, click, flies, picks }) {
   const clicked = picks ? "click to pick" : "click";
   canvas.title = flies()
     ? `Drag to look around, W A S D E Q to move${picks ? "; click to pick" : ""}`
-    : `Drag to turn, with Shift to move; ${clicked}, then the wheel comes nearer; double-click to go back`;
+    : `Drag to turn, Shift+drag to move; ${clicked}, then scroll to zoom; double-click to reset`;
   const turn = (around, above) => {
     const { position, target, up } = get();
     const axis = unit(up);
