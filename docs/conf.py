@@ -40,6 +40,7 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
@@ -47,7 +48,8 @@ html_show_sphinx = False
 html_sidebars = {"gallery/**": [], "coming_from": [], "index": [], "museum": [], "404": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "logo": {"text": f"tinote {release}"},
+    "logo": {"text": "tinote"},
+    "navbar_start": ["navbar-logo", "tinote-version"],
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "navigation_with_keys": False,

@@ -6,17 +6,24 @@ stored in them, unless `--whole-site` is given.
 
 from __future__ import annotations
 
+import functools
+import http.server
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import Any
 
 import pytest
 
+import tinote as ti
 from tests.browser.harness import REPOSITORY, new_page
 from tests.browser.looks import Pictures
 from tests.browser.tutorial_views import live_views
@@ -80,7 +87,7 @@ def pages_of(site: Path) -> list[Path]:
 
 
 def advance(view: Any) -> None:
-    """Let the live view in a frame run for some steps; that of the first page runs from the start."""
+    """Let the live view in a frame run for some steps; some run from the start, as their address says."""
     if "#play" not in view.locator("html").evaluate("(html) => html.ownerDocument.location.hash"):
         expect(view.locator(".tinote-view")).to_have_attribute("data-step", "0")
         view.get_by_role("button", name="Play").click()
@@ -117,6 +124,8 @@ def test_every_page_works(site: Path, page: Any) -> None:
     shown = {file.stem for file in live if file.parent.name == "gallery"}
     examples = {file.stem: "def view(" in file.read_text("utf-8") for file in (REPOSITORY / "examples").glob("*.py")}
     assert shown == {name for name, has_view in examples.items() if has_view}
+    for name in shown:
+        assert f'/gallery-{name}.html#play"' in (site / "gallery" / f"{name}.html").read_text("utf-8"), name
 
 
 def test_the_gallery_says_which_examples_have_no_view(site: Path, page: Any) -> None:
@@ -147,7 +156,7 @@ def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures:
     page.goto((site / "gallery" / "life.html").as_uri())
     frame = page.locator("iframe").first
     inner = frame.content_frame
-    expect(inner.locator(".tinote-view")).to_have_attribute("data-step", "0")
+    poll(lambda: int(inner.locator(".tinote-view").get_attribute("data-step")), lambda step: step > 0)
     for theme, color in (("dark", "rgb(20, 23, 27)"), ("light", "rgb(255, 255, 255)")):
         page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
         expect(inner.locator("body")).to_have_css("background-color", color)
@@ -157,3 +166,45 @@ def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures:
         poll(lambda: frame.bounding_box()["height"] - body.bounding_box()["height"], lambda gap: abs(gap) <= 1)
         page.screenshot(path=pictures.folder / f"site_{width}.png")
     assert page.problems == []
+
+
+def test_the_pages_have_an_icon_for_both_themes(site: Path, page: Any) -> None:
+    icon = (site / "_static" / "favicon.svg").read_text("utf-8")
+    assert "prefers-color-scheme: dark" in icon
+    for file in pages_of(site):
+        assert re.search(r'<link rel="icon" href="[./]*_static/favicon\.svg', file.read_text("utf-8")), file.name
+
+
+def test_a_site_of_one_version_shows_it(site: Path, page: Any) -> None:
+    assert json.loads((site / "versions.json").read_text("utf-8")) == [{"version": ti.__version__, "url": "./"}]
+    page.goto((site / "faq.html").as_uri())
+    expect(page.locator(".tinote-version").first).to_have_text(ti.__version__)
+    assert page.problems == []
+
+
+def test_pages_lead_to_the_same_page_of_other_versions(site: Path, chromium: Any, tmp_path: Path) -> None:
+    for file in site.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / ti.__version__).symlink_to(site)  # an older version stands in a folder of its name
+    (tmp_path / "versions.json").unlink()
+    write_versions = pytest.importorskip("manual.sources").write_versions
+    write_versions(Namespace(outdir=tmp_path, config=Namespace(release="9.10.0")), None)
+    page = new_page(chromium)
+    with served(tmp_path) as address:
+        page.goto(f"{address}/{ti.__version__}/how_to/debug_nan.html")
+        chooser = page.get_by_label("Version of tinote").first
+        expect(chooser.locator("option")).to_have_text(["9.10.0", ti.__version__])
+        expect(chooser.locator("option:checked")).to_have_text(ti.__version__)
+        chooser.select_option("9.10.0")
+        expect(page).to_have_url(f"{address}/how_to/debug_nan.html")
+    page.context.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of these files."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()

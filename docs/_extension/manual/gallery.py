@@ -77,7 +77,7 @@ def write_gallery(sources: Path, views: Path, cache: Path) -> None:
         title, text = _described(file)
         shown, png = made[file.stem]
         page = f"gallery-{file.stem}.html"
-        parts = [f"# {name}", f"{title}\n{text}", running_frame(described(shown), views, page, "../")]
+        parts = [f"# {name}", f"{title}\n{text}", running_frame(described(shown), views, page, "../", plays=True)]
         code = source.split('"""', 2)[2].strip()
         parts += [f"`examples/{file.name}`", f"```python\n{code}\n```"]
         write(sources / f"{file.stem}.md", "\n\n".join(parts) + "\n")

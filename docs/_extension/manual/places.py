@@ -23,9 +23,9 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
 
 
-def running_frame(found: Running, folder: Path, name: str, above: str) -> str:
+def running_frame(found: Running, folder: Path, name: str, above: str, plays: bool = False) -> str:
     """Write the page of a live view into `folder` as `name`; gives the frame that shows it, as HTML of a page from
-    which `above` leads to the site.
+    which `above` leads to the site. `plays`: at once, unless the reader's system asks for less motion.
     """
     traits = found.described["traits"]
     label = str(traits["label"])
@@ -34,7 +34,8 @@ def running_frame(found: Running, folder: Path, name: str, above: str) -> str:
     write(folder / name, text)
     height = traits["height"] * (found.kind != "plot") + traits["chart_height"] * bool(traits["series"])
     height += CONTROLS + CONTROL * len(found.described["controls"])
-    return frame(f"{above}{VIEWS}/{name}", f"{label}, running", height, f"{len(text) // 1000} kB", "is-live")
+    address = f"{above}{VIEWS}/{name}" + "#play" * plays
+    return frame(address, f"{label}, running", height, f"{len(text) // 1000} kB", "is-live")
 
 
 def frame(address: str, title: str, height: int, said: str, kind: str) -> str:

@@ -121,7 +121,7 @@ def members(owner: type) -> dict[str, Any]:
     lists = {one: _listed(one) for one in owner.__mro__ if one.__module__.startswith("tinote")}
     found: dict[str, Any] = {}
     for name in sorted(dir(owner)):
-        value = inspect.getattr_static(owner, name)
+        value = member_of(owner, name)
         if name.startswith("_") or not any(name in vars(one) for one in lists) or function_of(value) is None:
             continue
         if any(name in listed for listed in lists.values()) or not any(
@@ -129,6 +129,12 @@ def members(owner: type) -> dict[str, Any]:
         ):
             found[name] = value
     return found
+
+
+def member_of(owner: type, name: str) -> Any:
+    """A method or property as it stands in a class, without what lets members of its name go first."""
+    value = inspect.getattr_static(owner, name)
+    return getattr(value, "ours", value) if type(value).__name__ == "behind_members" else value
 
 
 def _listed(owner: type) -> set[str]:
@@ -144,16 +150,30 @@ def function_of(value: Any) -> Any:
     return function if inspect.isfunction(function) else None
 
 
+def is_property(value: Any) -> bool:
+    """Whether a member, as it stands in its class, is read without a call."""
+    return function_of(value) not in (None, value) and not isinstance(value, classmethod | staticmethod)
+
+
+def type_of(owner: type, name: str) -> str:
+    """The type of a property, as the class's list of attributes says, or as it is annotated."""
+    for one in owner.__mro__:
+        for entry in Docstring(vars(one).get("__doc__")).entries("Attributes"):
+            if name in entry.names and " : " in entry.head:
+                return entry.head.partition(" : ")[2]
+    return str(function_of(member_of(owner, name)).__annotations__.get("return", ""))
+
+
 def docstring_of(owner: type, name: str) -> Docstring:
     """The docstring of a method or property, its own or an inherited one."""
     return Docstring(inspect.getdoc(getattr(owner, name)))
 
 
 def _member(owner: type, name: str) -> str:
-    value = inspect.getattr_static(owner, name)
+    value = member_of(owner, name)
     function, text = function_of(value), docstring_of(owner, name).markdown()
-    if not isinstance(value, classmethod | staticmethod) and value is not function:
-        return _directive("property", name, text)
+    if is_property(value):
+        return _directive("property", name, f"[{type_of(owner, name)}]{{.tinote-type}}\n\n{text}")
     shown = signature(function, skip=not isinstance(value, staticmethod))
     option = next((f":{k}:\n" for k in ("classmethod", "staticmethod") if type(value).__name__ == k), "")
     return _directive("method", name + shown, option + "\n" + text if option else text)

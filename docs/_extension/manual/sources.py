@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sphinx.config import Config
 
 from manual.gallery import write_gallery
 from manual.museum import write_museum
-from manual.places import VIEWS
+from manual.places import VIEWS, write
 from manual.reference import write_reference
 from manual.tutorials import names, write_tutorials
 
@@ -62,6 +63,19 @@ def lead_home(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
         context["metatags"] = f'<base href="{html.escape(app.config.html_baseurl)}">' + context.get("metatags", "")
 
 
+def write_versions(app: Sphinx, error: Exception | None) -> None:
+    """Write `versions.json`, from which pages make their chooser: this version, which is here, and older ones, each of
+    which stands in a folder of its name.
+    """
+    if error is not None:
+        return
+    here = Path(app.outdir)
+    older = [file.parent.name for file in here.glob("*/versions.json")]
+    names = sorted(older, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True)
+    found = [{"version": app.config.release, "url": "./"}, *({"version": name, "url": f"{name}/"} for name in names)]
+    write(here / "versions.json", json.dumps(found, indent=2) + "\n")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tutorials_run", "all", "env", str)
     app.add_config_value("tutorials_cache", "", "", str)
@@ -69,4 +83,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_lexer("ipython3", CellLexer)
     app.connect("config-inited", write_sources, priority=100)
     app.connect("html-page-context", lead_home)
+    app.connect("build-finished", write_versions)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
