@@ -1,8 +1,8 @@
 """Docstrings of the public names, in NumPy's format: a summary, every parameter by its name and type, what is returned
 and raised, and examples, which run.
 
-A property and a method without parameters say in their summary what they give; so does a function of the language
-whose name stands for its value. Exceptions and enumerations need no example.
+A property says in its summary what it gives, and has a type; so does a function of the language whose name stands for
+its value. What is called without arguments, and enumerations, need no example.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from typing import Any
 
 import pytest
 from manual.docstrings import Docstring
-from manual.reference import CONSTANTS, MODULES, RETURNED, docstring_of, function_of, is_made_elsewhere, members, public
+from manual.reference import (
+    CONSTANTS,
+    MODULES,
+    RETURNED,
+    docstring_of,
+    function_of,
+    is_made_elsewhere,
+    is_property,
+    members,
+    public,
+    type_of,
+)
 
 import tinote as ti
 from tests.pages import session_failures
@@ -27,25 +38,36 @@ from tests.pages import session_failures
 
 @dataclass(frozen=True)
 class Documented:
-    """A public name with its docstring. `function` is what is called, if it is in Python."""
+    """A public name with its docstring. `function` is what is called, if it is in Python; `owner` is a member's class."""
 
     name: str
     value: Any
     docstring: Docstring
     function: Any
-    is_member: bool = False
+    owner: type | None = None
 
     @property
     def parameters(self) -> list[str]:
         """The parameters that are to be described."""
         called = self.value if isinstance(self.value, type) else self.function
-        if called is None or isinstance(self.value, property) or self.is_uncalled:
+        if called is None or self.is_property or self.is_uncalled:
             return []
         found = list(inspect.signature(called).parameters.values())
-        if self.is_member and not isinstance(self.value, staticmethod):
+        if self.owner is not None and not isinstance(self.value, staticmethod):
             found = found[1:]
         stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
         return [stars.get(one.kind, "") + one.name for one in found if not one.name.startswith("_")]
+
+    @property
+    def is_property(self) -> bool:
+        """Whether it is a member that is read without a call."""
+        return self.owner is not None and is_property(self.value)
+
+    @property
+    def needs_example(self) -> bool:
+        """Whether it has to show how it is used."""
+        is_enumeration = isinstance(self.value, type) and issubclass(self.value, enum.Enum)
+        return bool(self.parameters) if self.owner is not None else not is_enumeration
 
     @property
     def is_uncalled(self) -> bool:
@@ -86,13 +108,14 @@ class Documented:
         if not free and (unknown := [name for name in names["Parameters"] if name not in self.parameters]):
             yield f"parameters that it does not have: {', '.join(unknown)}"
         returns = any(isinstance(node, ast.Return) and not _is_none(node.value) for node in self.body)
-        if returns and self.parameters and not (names["Returns"] or names["Yields"]):
+        if returns and not self.is_property and not (names["Returns"] or names["Yields"]):
             yield "what it returns"
+        if self.is_property and type_of(self.owner, self.name.rpartition(".")[2]) in ("", "Any"):
+            yield "a type, in the class's list of attributes or as its annotation"
         raised = {_name_of(node.exc) for node in self.body if isinstance(node, ast.Raise)}
         if missing := sorted(one for one in raised if one.endswith("Error") and one not in names["Raises"]):
             yield f"when it raises {', '.join(missing)}"
-        shown = self.is_member or (isinstance(self.value, type) and issubclass(self.value, BaseException | enum.Enum))
-        if not shown and ">>> " not in text.sections.get("Examples", ""):
+        if self.needs_example and ">>> " not in text.sections.get("Examples", ""):
             yield "an example"
 
 
@@ -121,7 +144,7 @@ def documented() -> Iterator[Documented]:
             if id(called) not in seen:
                 seen.add(id(called))
                 text = docstring_of(value, member)
-                yield Documented(f"{name}.{member}", one, text, inspect.unwrap(called), is_member=True)
+                yield Documented(f"{name}.{member}", one, text, inspect.unwrap(called), owner=value)
 
 
 NAMES = list(documented())

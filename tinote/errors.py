@@ -175,7 +175,13 @@ class TinoteError(Exception):
         return self.span if self.span.line > 0 else users_place(self)
 
     def lines(self) -> list[str]:
-        """The located text, a list of lines without colours."""
+        """The located text, a list of lines without colours.
+
+        Returns
+        -------
+        list of str
+            The lines, without line ends.
+        """
         return self._lines_at(self.span)
 
     def _lines_at(self, place: Span) -> list[str]:
@@ -205,13 +211,37 @@ def located_text(error: TinoteError) -> str:
 
 
 class CompilationError(TinoteError):
-    """A kernel that cannot be compiled as it is written."""
+    """A kernel that cannot be compiled as it is written.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def k() -> ti.f32:
+    ...     return velocity
+    >>> try:
+    ...     k()
+    ... except ti.TaichiCompilationError as error:
+    ...     print(type(error).__name__)
+    KernelNameError
+    """
 
 
 class KernelSyntaxError(CompilationError):
     """A statement or expression that the kernel language does not have.
 
     It is not a `SyntaxError`, which IPython would show without the line of the kernel and the hint.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def k():
+    ...     with open("file"):
+    ...         pass
+    >>> try:
+    ...     k()
+    ... except ti.TaichiSyntaxError as error:
+    ...     print(error.message)
+    `with` cannot be used in a kernel
     """
 
 
@@ -227,7 +257,19 @@ def refusing_deep_nests(name: str, span: Span) -> Iterator[None]:
 
 
 class KernelTypeError(CompilationError, TypeError):
-    """Types or shapes that do not fit, in a kernel or in the arguments of a call."""
+    """Types or shapes that do not fit, in a kernel or in the arguments of a call.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def k() -> ti.f32:
+    ...     return ti.Vector([1.0, 2.0]).dot(ti.Vector([1.0, 2.0, 3.0]))
+    >>> try:
+    ...     k()
+    ... except ti.TaichiTypeError as error:
+    ...     print(error.message)
+    an inner product needs two vectors of the same length, not a constant vector of 2 and a constant vector of 3
+    """
 
 
 class KernelTargetError(CompilationError):
@@ -235,7 +277,19 @@ class KernelTargetError(CompilationError):
 
 
 class KernelNameError(CompilationError, NameError):
-    """A name that is not defined where the kernel uses it."""
+    """A name that is not defined where the kernel uses it.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def k() -> ti.f32:
+    ...     return velocity
+    >>> try:
+    ...     k()
+    ... except ti.TaichiNameError as error:
+    ...     print(error.message)
+    `velocity` is not defined
+    """
 
 
 class DifferentiationError(CompilationError):
@@ -288,7 +342,19 @@ class MachineError(TinoteError, ValueError):
 
 
 class KernelRuntimeError(TinoteError, RuntimeError):
-    """An error while a kernel was running."""
+    """An error while a kernel was running.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def divide(a: ti.i32, b: ti.i32) -> ti.i32:
+    ...     return a // b
+    >>> try:
+    ...     divide(1, 0)
+    ... except ti.TaichiRuntimeError as error:
+    ...     print(error.message)
+    integer division by zero
+    """
 
 
 class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
@@ -296,11 +362,36 @@ class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
 
 
 class KernelAssertionError(KernelRuntimeError, AssertionError):
-    """An `assert` in a kernel that did not hold."""
+    """An `assert` in a kernel that did not hold.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def check(a: ti.f32):
+    ...     assert a > 0, "a is negative"
+    >>> try:
+    ...     check(-1.0)
+    ... except ti.TaichiAssertionError as error:
+    ...     print(error.message)
+    a is negative
+    """
 
 
 class KernelIndexError(KernelAssertionError, IndexError):
-    """An index outside of a field's shape."""
+    """An index outside of a field's shape.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def third() -> ti.f32:
+    ...     v = ti.Vector([1.0, 2.0])
+    ...     return v[2]
+    >>> try:
+    ...     third()
+    ... except ti.TaichiIndexError as error:
+    ...     print(error.message)
+    component 2 is outside of a dimension of 2
+    """
 
 
 class KernelSubscriptError(KernelTypeError, KernelIndexError):
@@ -308,7 +399,19 @@ class KernelSubscriptError(KernelTypeError, KernelIndexError):
 
 
 class KernelArgumentError(KernelTypeError, KernelRuntimeError, ValueError):
-    """An argument of a call that does not fit the kernel's parameter."""
+    """An argument of a call that does not fit the kernel's parameter.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def half(a: ti.f32) -> ti.f32:
+    ...     return a / 2
+    >>> try:
+    ...     half("one")
+    ... except ti.TaichiRuntimeTypeError as error:
+    ...     print(error.message)
+    argument 'a' of kernel 'half' must be a number of type f32, not 'one'
+    """
 
 
 def wrong_call(message: str, declared: Span, hint: str = "") -> KernelArgumentError:

@@ -281,7 +281,13 @@ class Tape(Documented, Journal):
         return NOWHERE if code is None else Span(code.co_filename, span_at(code, instruction).line)
 
     def graph(self) -> TapeGraph:
-        """A picture of what was recorded so far."""
+        """A picture of what was recorded so far.
+
+        Returns
+        -------
+        TapeGraph
+            The picture; notebooks show it.
+        """
         return graph_of(self.events, self.saved.copied, self.loss.buffer, self.temporaries)
 
     def program(self) -> str:

@@ -240,6 +240,19 @@ class CapturedFunction(Documented):
         ------
         CaptureError
             For what cannot be captured.
+
+        Examples
+        --------
+        >>> n = ti.field(ti.i32, shape=())
+        >>> @ti.kernel
+        ... def count(step: ti.i32):
+        ...     n[None] += step
+        >>> @ti.capture
+        ... def advance(step):
+        ...     count(step)
+        >>> program = advance.captured(3)
+        >>> advance.is_captured, n[None]
+        (True, 0)
         """
         if session.config.arch == "python":
             what = "nothing is replayed with arch='python': the step runs as the function that it is"

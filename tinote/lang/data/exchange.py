@@ -58,6 +58,14 @@ class Exchanged:
         -------
         torch.Tensor, of the field's shape followed by the element's
             The copy.
+
+        Examples
+        --------
+        >>> import torch
+        >>> x = ti.field(ti.f32, shape=2)
+        >>> x.fill(4.0)
+        >>> x.to_torch()
+        tensor([4., 4.])
         """
         tensor = importlib.import_module("torch").from_numpy(self.to_numpy(keep_dims=keep_dims))
         return tensor if device is None else tensor.to(device)
@@ -74,6 +82,14 @@ class Exchanged:
         ------
         FieldError
             For what is not a tensor, or has another shape.
+
+        Examples
+        --------
+        >>> import torch
+        >>> x = ti.field(ti.f32, shape=2)
+        >>> x.from_torch(torch.tensor([1.0, 2.0]))
+        >>> x[1]
+        2.0
         """
         if not isinstance(tensor, importlib.import_module("torch").Tensor):
             raise FieldError(f"from_torch takes a PyTorch tensor, not {type(tensor).__name__}")

@@ -537,6 +537,14 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         ------
         FieldError
             For a value of another shape.
+
+        Examples
+        --------
+        >>> v = ti.Vector.field(2, ti.f32, shape=2)
+        >>> v.fill([1.0, 2.0])
+        >>> v.to_numpy()
+        array([[1., 2.],
+               [1., 2.]], dtype=float32)
         """
         if self._generation != session.resets:
             self._require_alive()
@@ -585,6 +593,13 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         -------
         numpy.ndarray, of the field's shape followed by the element's
             The copy.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.i32, shape=3)
+        >>> x.fill(7)
+        >>> x.to_numpy(dtype="float64")
+        array([7., 7., 7.])
         """
         found = self.array_copy(dtype)
         if keep_dims:
@@ -625,6 +640,13 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         ------
         FieldError
             Where the shapes differ.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32, shape=3)
+        >>> x.from_numpy([1.0, 2.0, 3.0])
+        >>> x[2]
+        3.0
         """
         self._require_alive()
         source, shape = self._source(array), array_shape(self.buffer)
@@ -643,6 +665,19 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         """An array that shares the field's memory and keeps it alive.
 
         What kernels write shows in it at once, and what is written to it shows in kernels.
+
+        Returns
+        -------
+        numpy.ndarray, of the field's shape followed by the element's
+            The array; it stays valid after the field is gone.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32, shape=3)
+        >>> view = x.numpy_view()
+        >>> view[1] = 5.0
+        >>> x[1]
+        5.0
         """
         self._require_alive()
         if (listener := active_listener()) is not None:
@@ -667,6 +702,14 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
         ------
         FieldError
             Where the shapes differ.
+
+        Examples
+        --------
+        >>> x, y = ti.field(ti.f32, shape=2), ti.field(ti.f32, shape=2)
+        >>> x.fill(3.0)
+        >>> y.copy_from(x)
+        >>> y.to_numpy()
+        array([3., 3.], dtype=float32)
         """
         self._require_alive()
         other._require_alive()
@@ -737,7 +780,13 @@ class ScalarField(Field):
     """
 
     def get_field_members(self) -> list[Any]:
-        """The fields of numbers that it consists of: itself."""
+        """The fields of numbers that it consists of: itself.
+
+        Returns
+        -------
+        list of Field
+            The field itself.
+        """
         return [self]
 
     def __getitem__(self, key: Any) -> Any:
@@ -812,6 +861,14 @@ class MatrixField(Field):
         ------
         FieldError
             For an index that the elements do not have.
+
+        Examples
+        --------
+        >>> v = ti.Vector.field(3, ti.f32, shape=2)
+        >>> z = v.get_scalar_field(2)
+        >>> z[0] = 4.0
+        >>> v[0]
+        Vector([0.0, 0.0, 4.0])
         """
         if len(component) == 2 and len(self.element) == 1 and component[1] == 0:
             component = component[:1]
@@ -829,7 +886,13 @@ class MatrixField(Field):
     get_scalar_field.__tinote_static__ = True  # type: ignore[attr-defined]
 
     def get_field_members(self) -> list[Any]:
-        """Its components as fields of numbers, row by row."""
+        """Its components as fields of numbers, row by row.
+
+        Returns
+        -------
+        list of Field
+            One for each component.
+        """
         return [self.get_scalar_field(*component) for component in np.ndindex(self.element)]
 
     @functools.cached_property

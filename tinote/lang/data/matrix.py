@@ -316,7 +316,13 @@ class Matrix(Documented, FormattedNumbers):
         return self.values.shape
 
     def get_shape(self) -> tuple[int, ...]:
-        """The dialect's other spelling of `shape`."""
+        """The shape, as another spelling of `shape`.
+
+        Returns
+        -------
+        tuple of int
+            As `shape`.
+        """
         return self.values.shape
 
     def __len__(self) -> int:
@@ -365,13 +371,25 @@ class Matrix(Documented, FormattedNumbers):
         self[picked[0] if len(picked) == 1 else picked] = value
 
     def to_list(self) -> list[Any]:
-        """The components as a list, of a matrix a list of rows."""
+        """The components as a list, of a matrix a list of rows.
+
+        Returns
+        -------
+        list
+            Numbers of a vector, rows of a matrix.
+        """
         if self.values.dtype == object:
             return [[_number(c) for c in row] if np.ndim(row) else _number(row) for row in self.values]
         return self.values.tolist()
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """A copy of shape (n,) or (n, m)."""
+        """A copy of shape (n,) or (n, m).
+
+        Returns
+        -------
+        numpy.ndarray, shape (n,) or (n, m)
+            The copy.
+        """
         return self.__array__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -414,6 +432,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         number
             The sum of the products of the components.
+
+        Examples
+        --------
+        >>> ti.Vector([1, 2, 3]).dot(ti.Vector([4, 5, 6]))
+        32
         """
         return _number(np.vdot(self.values, _unwrap(other)))
 
@@ -429,6 +452,13 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Vector or number
             The product.
+
+        Examples
+        --------
+        >>> ti.Vector([1.0, 0.0, 0.0]).cross(ti.Vector([0.0, 1.0, 0.0]))
+        Vector([0.0, 0.0, 1.0])
+        >>> ti.Vector([1.0, 0.0]).cross(ti.Vector([0.0, 1.0]))
+        1.0
         """
         a, b = self.values, np.asarray(_unwrap(other))
         if a.shape == (2,):
@@ -447,6 +477,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             self[i] · other[j] in row i and column j.
+
+        Examples
+        --------
+        >>> ti.Vector([1, 2]).outer_product(ti.Vector([3, 4, 5]))
+        Matrix([[3, 4, 5], [6, 8, 10]])
         """
         return Matrix(np.outer(self.values, _unwrap(other)))
 
@@ -462,12 +497,23 @@ class Matrix(Documented, FormattedNumbers):
         -------
         float
             The norm.
+
+        Examples
+        --------
+        >>> ti.Vector([3.0, 4.0]).norm()
+        5.0
         """
         values = self.values if self.values.dtype == object else self.values.astype(float)
         return _number(np.sqrt((values**2).sum() + eps))
 
     def norm_sqr(self) -> Any:
-        """The sum of the squares of all components."""
+        """The sum of the squares of all components.
+
+        Returns
+        -------
+        number
+            The sum.
+        """
         return self.dot(self.values)
 
     def norm_inv(self, eps: float = 0.0) -> float:
@@ -482,6 +528,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         float
             1 / norm(eps).
+
+        Examples
+        --------
+        >>> ti.Vector([3.0, 4.0]).norm_inv()
+        0.2
         """
         return 1.0 / self.norm(eps)
 
@@ -497,47 +548,111 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             x / (|x| + eps).
+
+        Examples
+        --------
+        >>> ti.Vector([3.0, 4.0]).normalized()
+        Vector([0.6, 0.8])
         """
         return Matrix(self.values / _unwrap(self.norm() + eps))
 
     def transpose(self) -> Matrix:
-        """Rows and columns exchanged; of a vector, a matrix of one row."""
+        """Rows and columns exchanged; of a vector, a matrix of one row.
+
+        Returns
+        -------
+        Matrix
+            Of shape (m, n); (1, n) for a vector.
+        """
         return Matrix(self.values.T if self.values.ndim == 2 else self.values[None, :])
 
     def trace(self) -> Any:
-        """The sum of the diagonal."""
+        """The sum of the diagonal.
+
+        Returns
+        -------
+        number
+            The sum.
+        """
         return _number(np.trace(self.values))
 
     def determinant(self) -> float:
-        """The determinant of a square matrix of any size, by LU decomposition (LAPACK)."""
+        """The determinant of a square matrix of any size, by LU decomposition (LAPACK).
+
+        Returns
+        -------
+        float
+            The determinant.
+        """
         if self.values.dtype == object and self.n == self.m:
             return _determinant(self.values)
         return float(np.linalg.det(self.values))
 
     def inverse(self) -> Matrix:
-        """The inverse of a square matrix of any size (LAPACK). Raises `numpy.linalg.LinAlgError` if it is singular."""
+        """The inverse of a square matrix of any size (LAPACK).
+
+        Returns
+        -------
+        Matrix
+            The inverse.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            For a singular matrix.
+        """
         if self.values.dtype == object and self.n == self.m:
             return Matrix(_inverse(self.values))
         return Matrix(np.linalg.inv(self.values))
 
     def sum(self) -> Any:
-        """The sum of all components."""
+        """The sum of all components.
+
+        Returns
+        -------
+        number
+            The sum.
+        """
         return _number(self.values.sum())
 
     def max(self) -> Any:
-        """The largest component."""
+        """The largest component.
+
+        Returns
+        -------
+        number
+            The component.
+        """
         return _number(extreme(np.fmax, [self.values]))
 
     def min(self) -> Any:
-        """The smallest component."""
+        """The smallest component.
+
+        Returns
+        -------
+        number
+            The component.
+        """
         return _number(extreme(np.fmin, [self.values]))
 
     def any(self) -> bool:
-        """Whether a component is not zero."""
+        """Whether a component is not zero.
+
+        Returns
+        -------
+        bool
+            True if a component is nonzero.
+        """
         return bool(self.values.any())
 
     def all(self) -> bool:
-        """Whether no component is zero."""
+        """Whether no component is zero.
+
+        Returns
+        -------
+        bool
+            True if all components are nonzero.
+        """
         return bool(self.values.all())
 
     def cast(self, dtype: Scalar) -> Matrix:
@@ -552,6 +667,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             A copy.
+
+        Examples
+        --------
+        >>> ti.Vector([1.7, -1.7]).cast(ti.i32)
+        Vector([1, -1])
         """
         return Matrix(self.values, dt=dtype)
 
@@ -562,11 +682,24 @@ class Matrix(Documented, FormattedNumbers):
         ----------
         value : number
             The value.
+
+        Examples
+        --------
+        >>> v = ti.Vector([1.0, 2.0])
+        >>> v.fill(5.0)
+        >>> v
+        Vector([5.0, 5.0])
         """
         self[...] = value
 
     def copy(self) -> Matrix:
-        """A copy that writes through to no field."""
+        """A copy that writes through to no field.
+
+        Returns
+        -------
+        Matrix
+            The copy.
+        """
         return Matrix(self.values.copy())
 
     # ---- constructors that the dialect names
@@ -588,6 +721,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The zeros.
+
+        Examples
+        --------
+        >>> ti.Matrix.zero(ti.f32, 2, 2)
+        Matrix([[0.0, 0.0], [0.0, 0.0]])
         """
         return Matrix(np.zeros((n,) if m is None else (n, m)), dt=dt)
 
@@ -608,6 +746,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The ones.
+
+        Examples
+        --------
+        >>> ti.Vector.one(ti.i32, 3)
+        Vector([1, 1, 1])
         """
         return Matrix(np.ones((n,) if m is None else (n, m)), dt=dt)
 
@@ -626,6 +769,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The matrix.
+
+        Examples
+        --------
+        >>> ti.Matrix.identity(ti.f32, 2)
+        Matrix([[1.0, 0.0], [0.0, 1.0]])
         """
         return Matrix(np.eye(n), dt=dt)
 
@@ -646,6 +794,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The vector.
+
+        Examples
+        --------
+        >>> ti.Vector.unit(3, 1)
+        Vector([0.0, 1.0, 0.0])
         """
         return Matrix(np.eye(n)[i], dt=dt)
 
@@ -664,6 +817,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The matrix.
+
+        Examples
+        --------
+        >>> ti.Matrix.diag(2, 3.0)
+        Matrix([[3.0, 0.0], [0.0, 3.0]])
         """
         return Matrix(np.eye(dim) * val)
 
@@ -680,6 +838,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The matrix.
+
+        Examples
+        --------
+        >>> ti.Matrix.rows([[1, 2], ti.Vector([3, 4])])
+        Matrix([[1, 2], [3, 4]])
         """
         return Matrix([list(r) for r in rows])
 
@@ -696,6 +859,11 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix
             The matrix.
+
+        Examples
+        --------
+        >>> ti.Matrix.cols([[1, 2], ti.Vector([3, 4])])
+        Matrix([[1, 3], [2, 4]])
         """
         return Matrix(np.array([list(c) for c in cols]).T)
 
@@ -712,6 +880,12 @@ class Matrix(Documented, FormattedNumbers):
         -------
         Matrix, shape (2, 2)
             The rotation, for column vectors.
+
+        Examples
+        --------
+        >>> R = ti.Matrix.rotation2d(ti.math.pi / 2)
+        >>> [round(c, 6) for c in R @ ti.Vector([1.0, 0.0])]
+        [0.0, 1.0]
         """
         c, s = np.cos(alpha), np.sin(alpha)
         return Matrix([[c, -s], [s, c]])

@@ -359,6 +359,13 @@ def vector_ndarray(
     -------
     VectorNdarray
         An array whose elements are vectors of `n` zeros.
+
+    Examples
+    --------
+    >>> v = ti.Vector.ndarray(3, ti.f32, shape=2)
+    >>> v[0] = [1.0, 2.0, 3.0]
+    >>> v[0]
+    Vector([1.0, 2.0, 3.0])
     """
     return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
 
@@ -395,6 +402,12 @@ def matrix_ndarray(
     -------
     MatrixNdarray
         An array whose elements are matrices of zeros.
+
+    Examples
+    --------
+    >>> m = ti.Matrix.ndarray(2, 3, ti.f32, shape=4)
+    >>> m.to_numpy().shape
+    (4, 2, 3)
     """
     return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
 

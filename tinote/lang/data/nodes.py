@@ -40,6 +40,14 @@ class Node(Documented):
         -------
         ti.SNode or None
             The level, or None above the root.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32)
+        >>> ti.root.dense(ti.i, 4).dense(ti.j, 3).place(x)
+        <level of (4, 3)>
+        >>> x.snode.parent().parent().shape
+        (4,)
         """
         node: Node | None = self
         for _ in range(n):
@@ -115,6 +123,15 @@ class Located:
         -------
         ti.SNode or None
             The level, or None above the root.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32)
+        >>> rows = ti.root.dense(ti.i, 4)
+        >>> rows.dense(ti.j, 3).place(x)
+        <level of (4, 3)>
+        >>> x.parent().shape, x.parent(2).shape
+        ((4, 3), (4,))
         """
         return self.snode.parent(n)
 

@@ -147,6 +147,14 @@ class Level(Node):
         ------
         FieldError
             For axes and numbers that do not go together.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32)
+        >>> ti.root.dense(ti.i, 4).dense(ti.j, 3).place(x)
+        <level of (4, 3)>
+        >>> x.shape
+        (4, 3)
         """
         where = caller()
         self._require_open(where)
@@ -184,6 +192,14 @@ class Level(Node):
         ------
         FieldError
             For what is not a field, and for a field that has a place already.
+
+        Examples
+        --------
+        >>> x, y = ti.field(ti.f32), ti.field(ti.f32)
+        >>> ti.root.dense(ti.i, 4).place(x, y, offset=-2)
+        <level of (4,)>
+        >>> x[-2], y.shape
+        (0.0, (4,))
         """
         where = caller()
         self._require_open(where)
@@ -372,6 +388,16 @@ class FieldsBuilder(Root):
         -------
         FieldsBuilder
             The builder itself, whose `destroy` frees the fields.
+
+        Examples
+        --------
+        >>> builder = ti.FieldsBuilder()
+        >>> x = ti.field(ti.f32)
+        >>> builder.dense(ti.i, 4).place(x)
+        <level of (4,)>
+        >>> tree = builder.finalize()
+        >>> x.shape
+        (4,)
         """
         self._require_open(caller())
         self.settle()

@@ -10,7 +10,7 @@ import numpy as np
 from tinote.compiler.protocol import adds_at
 from tinote.completion import Documented
 from tinote.errors import FieldError
-from tinote.ir.types import Tensor, scalar_named
+from tinote.ir.types import Scalar, Tensor, scalar_named
 from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, as_type, require_numbers
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType
@@ -157,8 +157,8 @@ class MatrixType(Documented):
         return self.shape[1] if len(self.shape) == 2 else 1
 
     @property
-    def dtype(self) -> Any:
-        """The type of the components."""
+    def dtype(self) -> Scalar:
+        """The number type of the components."""
         return self.__tinote_type__().dtype
 
     def __call__(self, *components: Any) -> Matrix:
@@ -184,6 +184,12 @@ class MatrixType(Documented):
         -------
         MatrixField
             The field.
+
+        Examples
+        --------
+        >>> v = ti.math.vec3.field(shape=2)
+        >>> v.to_numpy().shape
+        (2, 3)
         """
         if len(self.shape) == 1:
             return Vector.field(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
@@ -203,6 +209,12 @@ class MatrixType(Documented):
         -------
         VectorNdarray or MatrixNdarray
             The array.
+
+        Examples
+        --------
+        >>> v = ti.math.vec3.ndarray(shape=2)
+        >>> v.to_numpy().shape
+        (2, 3)
         """
         if len(self.shape) == 1:
             return Vector.ndarray(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]

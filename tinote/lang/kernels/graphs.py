@@ -139,6 +139,20 @@ class Sequential(Documented):
         ------
         KernelArgumentError
             For what is not a kernel, or another number of arguments.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32, shape=2)
+        >>> @ti.kernel
+        ... def add(a: ti.f32):
+        ...     for i in x:
+        ...         x[i] += a
+        >>> builder = ti.graph.GraphBuilder()
+        >>> builder.dispatch(add, ti.graph.Arg(ti.graph.ArgKind.SCALAR, "a", ti.f32))
+        >>> builder.dispatch(add, 10.0)
+        >>> builder.compile().run({"a": 0.5})
+        >>> x[0]
+        10.5
         """
         if not hasattr(kernel, "__tinote_kernel__"):
             problem = f"a graph is made of kernels, not of {kernel!r}"
@@ -160,6 +174,21 @@ class Sequential(Documented):
         ------
         KernelArgumentError
             For what is not a sequence, and for one that this one is part of.
+
+        Examples
+        --------
+        >>> n = ti.field(ti.i32, shape=())
+        >>> @ti.kernel
+        ... def count():
+        ...     n[None] += 1
+        >>> builder = ti.graph.GraphBuilder()
+        >>> once = builder.create_sequential()
+        >>> once.dispatch(count)
+        >>> builder.append(once)
+        >>> builder.append(once)
+        >>> builder.compile().run()
+        >>> n[None]
+        2
         """
         if not isinstance(sequential, Sequential):
             problem = f"{sequential!r} is not a sequence of launches"
@@ -204,11 +233,23 @@ class GraphBuilder(Sequential):
     """
 
     def create_sequential(self) -> Sequential:
-        """An empty sequence for launches, to be appended once for each run."""
+        """An empty sequence for launches, to be appended once for each run.
+
+        Returns
+        -------
+        Sequential
+            The sequence, with `dispatch` and `append`.
+        """
         return Sequential()
 
     def compile(self) -> Graph:
-        """The graph of the launches so far."""
+        """The graph of the launches so far.
+
+        Returns
+        -------
+        Graph
+            The graph, to be run with values for its arguments.
+        """
         return Graph(tuple(self.launches()))
 
 
@@ -255,6 +296,19 @@ class Graph(Documented):
         ------
         KernelArgumentError
             For names that are missing or that the graph does not have, before anything runs.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32, shape=2)
+        >>> @ti.kernel
+        ... def fill(a: ti.f32):
+        ...     for i in x:
+        ...         x[i] = a
+        >>> builder = ti.graph.GraphBuilder()
+        >>> builder.dispatch(fill, ti.graph.Arg(ti.graph.ArgKind.SCALAR, "a", ti.f32))
+        >>> builder.compile().run({"a": 3.0})
+        >>> x[1]
+        3.0
         """
         given = dict(args or {})
         missing, further = self.args.keys() - given.keys(), given.keys() - self.args.keys()

@@ -115,6 +115,14 @@ class PrefixSumExecutor:
         ------
         FieldError
             For a field of another kind or length.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.i32, shape=3)
+        >>> x.from_numpy([1, 2, 3])
+        >>> ti.algorithms.PrefixSumExecutor(3).run(x)
+        >>> x.to_numpy()
+        array([1, 3, 6], dtype=int32)
         """
         found = _line(values, "what is summed up")
         if found.dtype.kind not in "iu":

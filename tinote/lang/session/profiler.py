@@ -83,6 +83,11 @@ def _nothing() -> str:
 def kernel_profiler_info() -> ProfileTable:
     """The time that each task has taken so far, with `ti.init(kernel_profiler=True)`.
 
+    Returns
+    -------
+    ProfileTable
+        A row for each task.
+
     Examples
     --------
     >>> ti.init(kernel_profiler=True)
@@ -158,6 +163,11 @@ def query_kernel_profiler_info(name: str) -> Measured | None:
 
 def get_kernel_profiler_total_time() -> float:
     """The time that all tasks have taken so far, in seconds.
+
+    Returns
+    -------
+    float
+        In seconds.
 
     Examples
     --------

@@ -66,11 +66,23 @@ class RuleView(StaticView):
         return {"findings": self.findings}
 
     def picture(self) -> bytes:
-        """The first finding as a PNG file, with the number of the others."""
+        """The first finding as a PNG file, with the number of the others.
+
+        Returns
+        -------
+        bytes
+            The contents of the file.
+        """
         return draw_findings(self.findings, self.PICTURE_WIDTH)
 
     def text(self) -> str:
-        """Everything as plain text."""
+        """Everything as plain text.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         return as_text(self.findings)
 
     def __repr__(self) -> str:

@@ -84,6 +84,15 @@ class PLYWriter:
             How it is stored: "float", "int", "uchar", …, or as NumPy calls it: "float32", "int32", "uint8", …
         data : array_like, num_vertices numbers
             The numbers.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_channel("heat", "float", [20.0, 21.0])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '21.0'
         """
         self._vertices.append((key, _type_named(data_type), _column(key, data, self.num_vertices)))
 
@@ -98,6 +107,15 @@ class PLYWriter:
         ----------
         x, y, z : array_like, num_vertices numbers each
             The coordinates.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_pos([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '1.0 0.0 0.0'
         """
         self._add_vertex_channels("x y z", x, y, z)
 
@@ -108,6 +126,15 @@ class PLYWriter:
         ----------
         nx, ny, nz : array_like, num_vertices numbers each
             The components.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_normal([0.0, 0.0], [0.0, 0.0], [1.0, 1.0])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '0.0 0.0 1.0'
         """
         self._add_vertex_channels("nx ny nz", nx, ny, nz)
 
@@ -118,6 +145,15 @@ class PLYWriter:
         ----------
         r, g, b : array_like, num_vertices numbers each
             Red, green and blue, in [0, 1].
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_color([1.0, 0.0], [0.0, 1.0], [0.0, 0.0])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '0.0 1.0 0.0'
         """
         self._add_vertex_channels("red green blue", r, g, b)
 
@@ -128,6 +164,15 @@ class PLYWriter:
         ----------
         alpha : array_like, num_vertices numbers
             In [0, 1].
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_alpha([1.0, 0.5])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '0.5'
         """
         self._add_vertex_channels("Alpha", alpha)
 
@@ -138,6 +183,15 @@ class PLYWriter:
         ----------
         r, g, b, a : array_like, num_vertices numbers each
             Red, green, blue and opacity, in [0, 1].
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_rgba([1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.5])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '0.0 1.0 0.0 0.5'
         """
         self._add_vertex_channels("red green blue Alpha", r, g, b, a)
 
@@ -148,6 +202,15 @@ class PLYWriter:
         ----------
         vx, vy, vz : array_like, num_vertices numbers each
             The components.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_vel([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '1.0 0.0 0.0'
         """
         self._add_vertex_channels("vx vy vz", vx, vy, vz)
 
@@ -162,6 +225,15 @@ class PLYWriter:
         ----------
         piece : array_like of int, num_vertices numbers
             The pieces.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_piece([0, 1])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_text().splitlines()[-1]
+        '1'
         """
         self.add_vertex_channel("piece", "int", piece)
 
@@ -179,6 +251,16 @@ class PLYWriter:
         ------
         ViewError
             For too many or too few numbers, and for vertices that there are not.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
+        >>> writer.add_vertex_pos([0, 1, 0], [0, 0, 1], [0, 0, 0])
+        >>> writer.add_faces([0, 1, 2])
+        >>> writer.export_ascii("triangle.ply")
+        >>> Path("triangle.ply").read_text().splitlines()[-1]
+        '3 0 1 2'
         """
         found = as_array(indices).ravel()
         if found.size != self.num_faces * self._corners or found.dtype.kind not in "iu":
@@ -198,6 +280,17 @@ class PLYWriter:
             How it is stored: "float", "int", "uchar", …, or as NumPy calls it: "float32", "int32", "uint8", …
         data : array_like, num_faces numbers
             The numbers.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
+        >>> writer.add_vertex_pos([0, 1, 0], [0, 0, 1], [0, 0, 0])
+        >>> writer.add_faces([0, 1, 2])
+        >>> writer.add_face_channel("heat", "float", [20.0])
+        >>> writer.export_ascii("triangle.ply")
+        >>> Path("triangle.ply").read_text().splitlines()[-1]
+        '3 0 1 2 20.0'
         """
         self._faces.append((key, _type_named(data_type), _column(key, data, self.num_faces)))
 
@@ -212,6 +305,17 @@ class PLYWriter:
         ----------
         piece : array_like of int, num_faces numbers
             The pieces.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
+        >>> writer.add_vertex_pos([0, 1, 0], [0, 0, 1], [0, 0, 0])
+        >>> writer.add_faces([0, 1, 2])
+        >>> writer.add_face_piece([7])
+        >>> writer.export_ascii("triangle.ply")
+        >>> Path("triangle.ply").read_text().splitlines()[-1]
+        '3 0 1 2 7'
         """
         self.add_face_channel("piece", "int", piece)
 
@@ -224,6 +328,15 @@ class PLYWriter:
         ----------
         path : path
             The file.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_pos([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> writer.export("points.ply")
+        >>> Path("points.ply").read_bytes().splitlines()[1]
+        b'format binary_little_endian 1.0'
         """
         vertices, faces = self._tables()
         self._write(path, "binary_little_endian", vertices.tobytes() + faces.tobytes())
@@ -235,6 +348,15 @@ class PLYWriter:
         ----------
         path : path
             The file.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_pos([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> writer.export_ascii("points.ply")
+        >>> Path("points.ply").read_bytes().splitlines()[1]
+        b'format ascii 1.0'
         """
         lines = [" ".join([str(v) for v in _flat(row)]) for table in self._tables() for row in table]
         self._write(path, "ascii", "".join([f"{line}\n" for line in lines]).encode())
@@ -248,6 +370,15 @@ class PLYWriter:
             The number in the series.
         path : path
             The file without number and ending.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_pos([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> writer.export_frame(12, "points")
+        >>> Path("points_000012.ply").read_bytes().splitlines()[1]
+        b'format binary_little_endian 1.0'
         """
         self.export(_numbered(path, series_num))
 
@@ -260,6 +391,15 @@ class PLYWriter:
             The number in the series.
         path : path
             The file without number and ending.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> writer = ti.tools.PLYWriter(num_vertices=2)
+        >>> writer.add_vertex_pos([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+        >>> writer.export_frame_ascii(12, "points")
+        >>> Path("points_000012.ply").read_bytes().splitlines()[1]
+        b'format ascii 1.0'
         """
         self.export_ascii(_numbered(path, series_num))
 

@@ -63,7 +63,13 @@ class VideoManager:
         )
 
     def get_frame_directory(self) -> str:
-        """The folder of the frames."""
+        """The folder of the frames.
+
+        Returns
+        -------
+        str
+            Its path.
+        """
         return str(self.directory / "frames")
 
     def get_output_filename(self, suffix: str) -> str:
@@ -78,6 +84,13 @@ class VideoManager:
         -------
         str
             The file.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> video = ti.tools.VideoManager("video")
+        >>> Path(video.get_output_filename(".gif")).name
+        'video.gif'
         """
         return str(self.directory / f"{self._name}{suffix}")
 
@@ -91,6 +104,15 @@ class VideoManager:
         ----------
         img : Field or array_like, shape (width, height[, channels])
             The image, as `ti.tools.imwrite` takes it.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> video = ti.tools.VideoManager("video")
+        >>> video.write_frame(np.zeros((32, 32)))
+        >>> len(list(Path(video.get_frame_directory()).iterdir()))
+        1
         """
         imwrite(self._process(img), self._frame(self.frame_counter))
         self.frame_counter += 1
@@ -102,6 +124,15 @@ class VideoManager:
         ----------
         images : iterable of images
             As for `write_frame`.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> video = ti.tools.VideoManager("video", framerate=10)
+        >>> video.write_frames(np.full((32, 32), 0.1 * n) for n in range(3))
+        >>> len(list(Path(video.get_frame_directory()).iterdir()))
+        3
         """
         for image in images:
             self.write_frame(image)
@@ -126,6 +157,16 @@ class VideoManager:
         ------
         ViewError
             Without ffmpeg, after the GIF has been written, and where there are no frames.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> video = ti.tools.VideoManager("video")
+        >>> video.write_frame(np.zeros((32, 32)))
+        >>> video.make_video(gif=True, mp4=False)
+        >>> Path(video.get_output_filename(".gif")).is_file()
+        True
         """
         if not self.frame_counter:
             raise ViewError("there are no frames yet", hint="write some: write_frame(image)")

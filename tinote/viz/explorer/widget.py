@@ -168,6 +168,16 @@ class Explorer(Documented, anywidget.AnyWidget):
         -------
         Path
             Where the page is.
+
+        Examples
+        --------
+        >>> @ti.kernel
+        ... def square(a: ti.f32) -> ti.f32:
+        ...     return a * a
+        >>> square(3.0)
+        9.0
+        >>> ti.viz.explore(square).save("square.html").name
+        'square.html'
         """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +191,13 @@ class Explorer(Documented, anywidget.AnyWidget):
             return page(f"{self.label}: IR explorer", STYLES, PAGE_SCRIPTS, "showPage", shown)
 
     def picture(self) -> bytes:
-        """The stages and the last IR as a PNG file."""
+        """The stages and the last IR as a PNG file.
+
+        Returns
+        -------
+        bytes
+            The contents of the file.
+        """
         with self._lock:
             return self._explored.picture()
 

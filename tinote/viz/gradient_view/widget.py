@@ -72,11 +72,23 @@ class GradientView(StaticView):
         return {"facts": self.facts}
 
     def picture(self) -> bytes:
-        """All charts and the table of kernels, as a PNG file."""
+        """All charts and the table of kernels, as a PNG file.
+
+        Returns
+        -------
+        bytes
+            The contents of the file.
+        """
         return draw_gradients(self.facts, self.PICTURE_WIDTH)
 
     def text(self) -> str:
-        """What is to be seen, as plain text."""
+        """What is to be seen, as plain text.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         return as_text(self.facts, self.report)
 
     def __repr__(self) -> str:

@@ -469,6 +469,12 @@ class Particles(PlacedSimulation):
         ----------
         azimuth, elevation : float
             Degrees around the z axis, and above the xy plane.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(3, ti.f32, shape=8)
+        >>> view = ti.viz.Particles(x, size=320)
+        >>> view.turn(azimuth=45.0, elevation=20.0)
         """
         self.azimuth, self.elevation = azimuth % 360.0, elevation
 

@@ -232,6 +232,11 @@ class Scene(StagedSimulation):
         ------
         ViewError
             For arguments of other shapes.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(3, ti.f32, shape=8)
+        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3, color="#d94f5c")
         """
         return self._add(Thing(as_spheres, {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}))
 
@@ -263,6 +268,11 @@ class Scene(StagedSimulation):
         ------
         ViewError
             For arguments of other shapes, and numbers of vertices that there are not.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(3, ti.f32, shape=8)
+        >>> view = ti.viz.Scene(size=320).lines(x, indices=[[0, 1], [1, 2]])
         """
         given = {"vertices": vertices, "width": width, "indices": indices}
         return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}))
@@ -308,6 +318,11 @@ class Scene(StagedSimulation):
         ------
         ViewError
             For arguments of other shapes, numbers of vertices that there are not, and no triangle at all.
+
+        Examples
+        --------
+        >>> view = ti.viz.Scene(size=320)
+        >>> view.mesh([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], two_sided=True).snapshot("mesh.png")
         """
         return self.mesh_instance(vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe)
 
@@ -341,6 +356,12 @@ class Scene(StagedSimulation):
         ------
         ViewError
             As for `mesh`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> corners = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        >>> view = ti.viz.Scene(size=320).mesh_instance(corners, transforms=np.eye(4)[None])
         """
         given = {"vertices": vertices, "indices": indices, "normals": normals}
         given |= {"two_sided": two_sided, "transforms": transforms, **_colors(color, per_vertex_color)}
@@ -359,6 +380,11 @@ class Scene(StagedSimulation):
         -------
         Scene
             The view.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(3, ti.f32, shape=8)
+        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3).ambient_light("#404040")
         """
         self._ambient = as_colors(color) / 255.0
         return self._changed()
@@ -378,6 +404,11 @@ class Scene(StagedSimulation):
         -------
         Scene
             The view.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(3, ti.f32, shape=8)
+        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3).point_light((5.0, 5.0, 5.0), "white")
         """
         self._lights.append(Light(_vector(pos, "pos"), _parts(as_colors(color) / 255.0)))
         return self._changed()
@@ -404,6 +435,11 @@ class Scene(StagedSimulation):
         ------
         ViewError
             Where the two points are the same.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(3, ti.f32, shape=8)
+        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3).camera((0.0, 0.0, 5.0), fov=60.0)
         """
         if not 0.0 < fov < 180.0:
             raise ViewError(f"fov must be an angle between 0 and 180 degrees, not {fov}")

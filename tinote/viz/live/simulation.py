@@ -236,6 +236,14 @@ class LiveSimulation(DeclaredView):
         ----------
         action : callable
             A function without arguments that may change fields or launch kernels.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(2, ti.f32, shape=8)
+        >>> view = ti.viz.Particles(x, size=320)
+        >>> view.change(lambda: x.fill(0.5))
+        >>> x[0]
+        Vector([0.5, 0.5])
         """
 
         def job() -> Frame:
@@ -248,7 +256,13 @@ class LiveSimulation(DeclaredView):
             self.playback.apart(job)
 
     def picture(self) -> bytes:
-        """The state and the plot below it, on white or the view's background, as a PNG file."""
+        """The state and the plot below it, on white or the view's background, as a PNG file.
+
+        Returns
+        -------
+        bytes
+            The contents of the file.
+        """
         return self._drawn().png()
 
     @checked
@@ -274,6 +288,12 @@ class LiveSimulation(DeclaredView):
             For another ending.
         CaptureError
             At the user's line, for a step, a reset or a function of what is shown that cannot be captured.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(2, ti.f32, shape=8)
+        >>> ti.viz.Particles(x, size=320).save("page.html").name
+        'page.html'
         """
         path = Path(path)
         if path.suffix.lower() not in PAGES:
@@ -325,6 +345,11 @@ class LiveSimulation(DeclaredView):
         ------
         ViewError
             For an ending of another kind.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(2, ti.f32, shape=8)
+        >>> ti.viz.Particles(x, size=320).snapshot("particles.svg")
         """
         path = Path(path)
         check_picture(path, (*PICTURE_FORMATS, ".svg"))
@@ -358,6 +383,13 @@ class LiveSimulation(DeclaredView):
         ------
         ViewError
             For another ending, without ffmpeg, and for numbers out of range.
+
+        Examples
+        --------
+        >>> x = ti.Vector.field(2, ti.f32, shape=8)
+        >>> view = ti.viz.Particles(x, size=64)
+        >>> view.record("video.gif", frames=3)
+        video.gif: 4 frames, ... MB
         """
         record_film(self, Path(path), frames, frames_per_second, width)
 
@@ -374,6 +406,14 @@ class LiveSimulation(DeclaredView):
         ------
         ViewError
             While the view plays.
+
+        Examples
+        --------
+        >>> n = ti.field(ti.i32, shape=())
+        >>> view = ti.viz.Plot(lambda: n[None], lambda: n.fill(n[None] + 1), steps_per_frame=5)
+        >>> view.advance(frames=2)
+        >>> view.steps
+        10
         """
         if self.state == "playing":
             raise ViewError("the view is playing; pause it first")

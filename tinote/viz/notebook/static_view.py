@@ -46,6 +46,17 @@ class StaticView(Documented, anywidget.AnyWidget):
         -------
         Path
             Where the page is.
+
+        Examples
+        --------
+        >>> x, y = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+        >>> @ti.kernel
+        ... def square():
+        ...     y[None] = x[None] ** 2
+        >>> with ti.ad.Tape(y) as tape:
+        ...     square()
+        >>> ti.viz.gradients(tape).save("gradients.html").name
+        'gradients.html'
         """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)

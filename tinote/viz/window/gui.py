@@ -222,6 +222,14 @@ class GUI(Documented, KeyNames):
         ----------
         file : path, optional
             The file to write in place of showing: .png, .jpg, …
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.circle([0.5, 0.5], radius=20)
+        >>> gui.show("circle.png")
+        >>> ti.tools.imread("circle.png").shape
+        (64, 64, 3)
         """
         finished = self._finished(file is None)
         self._panels.clear()
@@ -276,6 +284,13 @@ class GUI(Documented, KeyNames):
         ----------
         color : int, optional
             0xRRGGBB, by default the background.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.clear(0xFF0000)
+        >>> gui.get_image()[0, 0].tolist()
+        [1.0, 0.0, 0.0, 1.0]
         """
         self._canvas.fill(self._background() if color is None else as_colors(color))
         self._scenes.clear()
@@ -318,6 +333,13 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For arrays of other shapes, and indices that the palette does not have.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.circles([[0.25, 0.5], [0.75, 0.5]], radius=8, color=0x00FF00)
+        >>> gui.get_image()[[16, 48], 32].tolist()
+        [[0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
         """
         centers = self._points(pos, "pos")
         count = len(centers)
@@ -342,6 +364,13 @@ class GUI(Documented, KeyNames):
             0xRRGGBB.
         radius : float, default 1
             In pixels.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.circle([0.5, 0.5], radius=8, color=0x00FF00)
+        >>> gui.get_image()[32, 32].tolist()
+        [0.0, 1.0, 0.0, 1.0]
         """
         self._canvas.discs(self._points(pos, "pos"), float(radius), as_colors(color))
 
@@ -362,6 +391,13 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For arrays of other shapes.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.lines([[0.0, 0.5], [0.5, 0.0]], [[1.0, 0.5], [0.5, 1.0]], radius=2)
+        >>> gui.get_image()[32, 32].tolist()
+        [1.0, 1.0, 1.0, 1.0]
         """
         first, last = self._points(begin, "begin"), self._points(end, "end")
         if len(first) != len(last):
@@ -380,6 +416,13 @@ class GUI(Documented, KeyNames):
             Half of its width, in pixels.
         color : int
             0xRRGGBB.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.line([0.0, 0.5], [1.0, 0.5], radius=2, color=0x0000FF)
+        >>> gui.get_image()[10, 32].tolist()
+        [0.0, 0.0, 1.0, 1.0]
         """
         self.lines(begin, end, radius, as_colors(color))
 
@@ -398,6 +441,13 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For arrays of other shapes.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.triangles([[0.0, 0.0]], [[1.0, 0.0]], [[0.5, 1.0]], color=0x0000FF)
+        >>> gui.get_image()[32, 20].tolist()
+        [0.0, 0.0, 1.0, 1.0]
         """
         corners = [self._points(corner, name) for corner, name in ((a, "a"), (b, "b"), (c, "c"))]
         if len({len(corner) for corner in corners}) != 1:
@@ -414,6 +464,13 @@ class GUI(Documented, KeyNames):
             Its corners.
         color : int
             0xRRGGBB.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.triangle([0.0, 0.0], [1.0, 0.0], [0.5, 1.0], color=0x0000FF)
+        >>> gui.get_image()[32, 20].tolist()
+        [0.0, 0.0, 1.0, 1.0]
         """
         self.triangles(a, b, c, as_colors(color))
 
@@ -429,6 +486,13 @@ class GUI(Documented, KeyNames):
             Half of the lines' width, in pixels.
         color : int
             0xRRGGBB.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.rect([0.25, 0.75], [0.75, 0.25], radius=2)
+        >>> gui.get_image()[[16, 32], 32].tolist()
+        [[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
         """
         (left, top), (right, bottom) = as_positions(topleft, "topleft")[0], as_positions(bottomright, "bottomright")[0]
         corners = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
@@ -448,6 +512,13 @@ class GUI(Documented, KeyNames):
             Its height in pixels.
         color : int
             0xRRGGBB.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.text("t = 1", pos=(0.1, 0.9), font_size=20)
+        >>> bool(gui.get_image()[..., 0].any())
+        True
         """
         x, y = _only(self._points(pos, "pos"))
         self._canvas.text(str(content), float(x), float(y), float(font_size), as_colors(color))
@@ -471,6 +542,13 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For arrays of other shapes.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.arrows([[0.25, 0.25], [0.25, 0.75]], [[0.5, 0.0], [0.5, 0.0]], radius=2)
+        >>> gui.get_image()[32, [16, 48]].tolist()
+        [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
         """
         start, along = as_positions(orig, "orig"), as_positions(direction, "direction")
         if len(start) != len(along):
@@ -503,6 +581,13 @@ class GUI(Documented, KeyNames):
             Half of its width, in pixels.
         color : int
             0xRRGGBB.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.arrow([0.25, 0.5], [0.5, 0.0], radius=2)
+        >>> gui.get_image()[32, 32].tolist()
+        [1.0, 1.0, 1.0, 1.0]
         """
         self.arrows(orig, direction, radius, as_colors(color))
 
@@ -525,6 +610,14 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For an array of another shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.arrow_field(np.full((2, 2, 2), [1.0, 0.0]), radius=2)
+        >>> gui.get_image()[[16, 48], 16].tolist()
+        [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
         """
         field = as_array(direction)
         if field.ndim != 3 or field.shape[2] != 2:
@@ -548,6 +641,14 @@ class GUI(Documented, KeyNames):
             The distance of arrows in cells.
         color : int
             0xRRGGBB.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.vector_field(np.full((8, 8, 2), [1.0, 0.0]), arrow_spacing=4)
+        >>> bool(gui.get_image()[..., 0].any())
+        True
         """
         field = _vectors(vector_field, arrow_spacing)
         first = min(arrow_spacing // 2, *(extent - 1 for extent in field.shape[:2]))
@@ -563,6 +664,14 @@ class GUI(Documented, KeyNames):
             The values, in [0, 1].
         normalize : bool, default False
             Let the colours go from the least to the greatest value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.contour(np.linspace(0.0, 5.0, 64)[:, None].repeat(64, axis=1), normalize=True)
+        >>> (255 * gui.get_image()[[0, 63], 0, :3]).round().astype(int).tolist()
+        [[13, 8, 135], [240, 249, 33]]
         """
         self.set_image(stretched(colored(scalar_field, normalize=normalize), self.res))
 
@@ -581,6 +690,13 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For an array of another shape.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.point_field([[0.0, 6.0], [0.0, 0.0]])
+        >>> gui.get_image()[16, [16, 48]].tolist()
+        [[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
         """
         field = as_array(radius)
         if field.ndim != 2:
@@ -602,6 +718,15 @@ class GUI(Documented, KeyNames):
         ------
         ViewError
             For an image of another size.
+
+        Examples
+        --------
+        >>> grey = ti.field(ti.f32, shape=(64, 64))
+        >>> grey.fill(0.5)
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.set_image(grey)
+        >>> gui.get_image()[0, 0].round(1).tolist()
+        [0.5, 0.5, 0.5, 1.0]
         """
         self._canvas.pixels[:] = as_image(img, self.res)
 
@@ -616,7 +741,10 @@ class GUI(Documented, KeyNames):
     def get_image(self) -> np.ndarray:
         """The picture that has been drawn in this frame, without its controls, or else the last frame that was shown.
 
-        An array as `set_image` takes it: (width, height, 4), float32 in [0, 1].
+        Returns
+        -------
+        numpy.ndarray of float32, shape (width, height, 4)
+            Red, green, blue and opacity in [0, 1], as `set_image` takes them.
         """
         picture = self._canvas if self._is_begun or not self.frame else _picture_of(self._shown)
         image = np.ones((*self.res, 4), np.float32)
@@ -627,8 +755,10 @@ class GUI(Documented, KeyNames):
     def get_depth(self) -> np.ndarray:
         """The depth buffer of the scenes in space that have been set in this frame, or of the last that was shown.
 
-        An array of the shape (width, height), float32, from 1 at the camera's near plane to 0 at the far one and where
-        nothing is.
+        Returns
+        -------
+        numpy.ndarray of float32, shape (width, height)
+            From 1 at the camera's near plane to 0 at the far one and where nothing is.
         """
         found = np.zeros(self.res, np.float32)
         for content, eye in self._scenes or self._scenes_shown:
@@ -654,6 +784,13 @@ class GUI(Documented, KeyNames):
         -------
         Slider
             Its `value` is its position.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> speed = gui.slider("speed", 0.0, 2.0, step=0.1)
+        >>> speed.value
+        0.0
         """
         return self._widgets.add(Slider(text, minimum, maximum, step))
 
@@ -669,6 +806,14 @@ class GUI(Documented, KeyNames):
         -------
         Label
             Its `value` is the number, which the program sets.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> energy = gui.label("energy")
+        >>> energy.value = 1.5
+        >>> energy.value
+        1.5
         """
         return self._widgets.add(Label(text))
 
@@ -686,6 +831,12 @@ class GUI(Documented, KeyNames):
         -------
         str
             The key of the PRESS event that it sends.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.button("Reset"), gui.button("Start again", event_name="again")
+        ('WidgetButton_Reset', 'again')
         """
         return self._widgets.add(Button(text, event_name or f"WidgetButton_{text}")).key
 
@@ -707,6 +858,12 @@ class GUI(Documented, KeyNames):
         ------
         Event
             The events.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> [event.key for event in gui.get_events(ti.GUI.PRESS)]
+        []
         """
         return self._events.take(*e_filter)
 
@@ -722,6 +879,12 @@ class GUI(Documented, KeyNames):
         -------
         bool
             True if there is one.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.get_event(ti.GUI.PRESS)
+        False
         """
         for event in self._events.take(*e_filter):
             self.event = event
@@ -729,11 +892,23 @@ class GUI(Documented, KeyNames):
         return False
 
     def get_key_event(self) -> Event | None:
-        """The next event, or None."""
+        """The next event, or None.
+
+        Returns
+        -------
+        Event or None
+            The oldest event that waits.
+        """
         return next(self._events.take(), None)
 
     def has_key_event(self) -> bool:
-        """Whether an event waits."""
+        """Whether an event waits.
+
+        Returns
+        -------
+        bool
+            True if one waits.
+        """
         return bool(len(self._events))
 
     def is_pressed(self, *keys: str) -> bool:
@@ -748,11 +923,23 @@ class GUI(Documented, KeyNames):
         -------
         bool
             True if one is.
+
+        Examples
+        --------
+        >>> gui = ti.GUI(res=64, show_gui=False)
+        >>> gui.is_pressed(ti.GUI.LEFT, "a")
+        False
         """
         return any(key in self._events.pressed for key in keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
-        """Where the pointer was last seen, in [0, 1] from the bottom left."""
+        """Where the pointer was last seen, in [0, 1] from the bottom left.
+
+        Returns
+        -------
+        (float, float)
+            From the left and from the bottom, in sizes of the window.
+        """
         return self._events.cursor
 
 

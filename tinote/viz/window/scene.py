@@ -119,6 +119,14 @@ class Camera(Documented):
         ----------
         x, y, z : float
             In the units of the scene.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.position(0.0, 0.0, 5.0)
+        >>> camera.lookat(0.0, 0.0, 0.0)
+        >>> ([0.0, 0.0, 0.0, 1.0] @ camera.get_view_matrix()).tolist()
+        [0.0, 0.0, -5.0, 1.0]
         """
         self.curr_position = _vector(x, y, z)
 
@@ -129,6 +137,14 @@ class Camera(Documented):
         ----------
         x, y, z : float
             In the units of the scene.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.position(0.0, 0.0, 0.0)
+        >>> camera.lookat(2.0, 0.0, 0.0)
+        >>> ([2.0, 0.0, 0.0, 1.0] @ camera.get_view_matrix()).round(6).tolist()
+        [0.0, 0.0, -2.0, 1.0]
         """
         self.curr_lookat = _vector(x, y, z)
 
@@ -144,6 +160,15 @@ class Camera(Documented):
         ------
         ViewError
             For the direction (0, 0, 0).
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.position(0.0, -1.0, 0.0)
+        >>> camera.lookat(0.0, 0.0, 0.0)
+        >>> camera.up(0.0, 0.0, 1.0)
+        >>> ([0.0, 0.0, 2.0, 1.0] @ camera.get_view_matrix()).round(6).tolist()
+        [0.0, 2.0, -1.0, 1.0]
         """
         found = _vector(x, y, z)
         if not found.any():
@@ -162,6 +187,13 @@ class Camera(Documented):
         ------
         ViewError
             For what is not a mode.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.projection_mode(ti.ui.ProjectionMode.Orthogonal)
+        >>> camera.get_projection_matrix(1.0)[3, 3].item()
+        1.0
         """
         if not isinstance(mode, ProjectionMode):
             raise ViewError(
@@ -181,6 +213,13 @@ class Camera(Documented):
         ------
         ViewError
             For another angle.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.fov(90)
+        >>> camera.get_projection_matrix(aspect=1.0)[1, 1].round(6).item()
+        1.0
         """
         if not 0.0 < fov < 180.0:
             raise ViewError(f"fov must be an angle between 0 and 180 degrees, not {fov}")
@@ -193,6 +232,15 @@ class Camera(Documented):
         ----------
         left : float
             From its middle, in the units of the scene.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.projection_mode(ti.ui.ProjectionMode.Orthogonal)
+        >>> camera.left(-2.0)
+        >>> camera.right(2.0)
+        >>> camera.get_projection_matrix(aspect=1.0)[0, 0].item()
+        0.5
         """
         self._box[0] = float(left)
 
@@ -203,6 +251,15 @@ class Camera(Documented):
         ----------
         right : float
             From its middle, in the units of the scene.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.projection_mode(ti.ui.ProjectionMode.Orthogonal)
+        >>> camera.left(0.0)
+        >>> camera.right(4.0)
+        >>> camera.get_projection_matrix(aspect=1.0)[0, 0].item()
+        0.5
         """
         self._box[1] = float(right)
 
@@ -213,6 +270,15 @@ class Camera(Documented):
         ----------
         bottom : float
             From its middle, in the units of the scene.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.projection_mode(ti.ui.ProjectionMode.Orthogonal)
+        >>> camera.bottom(-2.0)
+        >>> camera.top(2.0)
+        >>> camera.get_projection_matrix(aspect=1.0)[1, 1].item()
+        0.5
         """
         self._box[2] = float(bottom)
 
@@ -223,6 +289,15 @@ class Camera(Documented):
         ----------
         top : float
             From its middle, in the units of the scene.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.projection_mode(ti.ui.ProjectionMode.Orthogonal)
+        >>> camera.bottom(0.0)
+        >>> camera.top(4.0)
+        >>> camera.get_projection_matrix(aspect=1.0)[1, 1].item()
+        0.5
         """
         self._box[3] = float(top)
 
@@ -238,6 +313,14 @@ class Camera(Documented):
         ------
         ViewError
             For a plane that is not in front of the camera.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.z_near(0.5)
+        >>> near = [0.0, 0.0, -0.5, 1.0] @ camera.get_projection_matrix(aspect=1.0)
+        >>> round(float(near[2] / near[3]), 6)
+        1.0
         """
         if not z_near > 0:
             raise ViewError(f"z_near must be positive, not {z_near}")
@@ -255,6 +338,14 @@ class Camera(Documented):
         ------
         ViewError
             For a plane that is not in front of the camera.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.z_far(100.0)
+        >>> far = [0.0, 0.0, -100.0, 1.0] @ camera.get_projection_matrix(aspect=1.0)
+        >>> abs(float(far[2] / far[3])) < 1e-6
+        True
         """
         if not z_far > 0:
             raise ViewError(f"z_far must be positive, not {z_far}")
@@ -263,7 +354,10 @@ class Camera(Documented):
     def get_view_matrix(self) -> np.ndarray:
         """The transformation from space to the camera's coordinates, for row vectors: `[x, y, z, 1] @ matrix`.
 
-        An array of the shape (4, 4), float32; x is to the right, y upwards, z towards the camera.
+        Returns
+        -------
+        numpy.ndarray of float32, shape (4, 4)
+            The matrix; x is to the right, y upwards, z towards the camera.
         """
         whole = np.eye(4)
         whole[:3] = view_matrix(self.eye())
@@ -281,6 +375,13 @@ class Camera(Documented):
         -------
         numpy.ndarray of float32, shape (4, 4)
             The matrix; depth is 1 at the near plane and 0 at the far one.
+
+        Examples
+        --------
+        >>> camera = ti.ui.Camera()
+        >>> camera.fov(90)
+        >>> camera.get_projection_matrix(aspect=2.0)[0, 0].round(6).item()
+        0.5
         """
         return clip_matrix(self.eye(), aspect).T.astype(np.float32)
 
@@ -307,6 +408,12 @@ class Camera(Documented):
             Half-turns for the window's width and height.
         hold_key : str, optional
             Turn only while this key or button is held.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("fly", (64, 64), show_window=False)
+        >>> camera = ti.ui.Camera()
+        >>> camera.track_user_inputs(window, movement_speed=0.03, hold_key=ti.ui.RMB)
         """
         now = time.perf_counter()
         frames = 0.0 if self._moved_at is None else (now - self._moved_at) * FRAMES_PER_SECOND
@@ -419,6 +526,13 @@ class WindowScene(Documented):
         ------
         ViewError
             For what is not a camera.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
+        >>> camera = ti.ui.Camera()
+        >>> camera.position(0.0, 0.0, 3.0)
+        >>> window.get_scene().set_camera(camera)
         """
         if not isinstance(camera, Camera):
             raise ViewError(f"set_camera({camera!r}): that is not a camera", hint="make one with ti.ui.Camera()")
@@ -431,6 +545,16 @@ class WindowScene(Documented):
         ----------
         color : (float, float, float)
             Red, green and blue, in [0, 1].
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
+        >>> scene.particles([[0.0, 0.0, 0.0]], radius=1.0, color=(1, 1, 1))
+        >>> scene.ambient_light((0.0, 1.0, 0.0))
+        >>> window.get_canvas().scene(scene)
+        >>> window.get_image_buffer_as_numpy()[32, 32].tolist()
+        [0.0, 1.0, 0.0, 1.0]
         """
         self._ambient = _color(color)
 
@@ -443,6 +567,16 @@ class WindowScene(Documented):
             Where it is.
         color : (float, float, float)
             Red, green and blue, in [0, 1].
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
+        >>> scene.particles([[0.0, 0.0, 0.0]], radius=1.0, color=(1, 1, 1))
+        >>> scene.point_light(pos=(0.0, 0.0, 9.0), color=(1.0, 0.0, 0.0))
+        >>> window.get_canvas().scene(scene)
+        >>> window.get_image_buffer_as_numpy()[32, 32, 1:3].tolist()
+        [0.0, 0.0]
         """
         self._lights.append(Light(_position(pos), tuple(_color(color).tolist())))
 
@@ -472,6 +606,15 @@ class WindowScene(Documented):
             The radius of each.
         index_offset, index_count : int, optional
             Which of them are drawn.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
+        >>> scene.particles([[0.0, 0.0, 0.0]], radius=1.0, color=(0, 0, 1))
+        >>> window.get_canvas().scene(scene)
+        >>> bool(window.get_image_buffer_as_numpy()[32, 32, 2] > 0)
+        True
         """
         shown = _part(index_offset, index_count)
         radii = radius if per_vertex_radius is None else as_array(per_vertex_radius).ravel()
@@ -512,6 +655,15 @@ class WindowScene(Documented):
             The colours of the vertices.
         vertex_offset, vertex_count, index_offset, index_count : int, optional
             Which part of the vertices and of the indices is used.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
+        >>> scene.lines([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], width=4.0, color=(0, 0, 1))
+        >>> window.get_canvas().scene(scene)
+        >>> bool(window.get_image_buffer_as_numpy()[..., 2].any())
+        True
         """
         vertices, each = _chosen(vertices, per_vertex_color, vertex_offset, vertex_count)
         chosen = _indices(indices, len(vertices), index_offset, index_count)
@@ -553,6 +705,15 @@ class WindowScene(Documented):
             Which part of the vertices and of the indices is used.
         show_wireframe : bool, default False
             Draw the edges alone.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
+        >>> scene.mesh([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]], color=(0, 0, 1), two_sided=True)
+        >>> window.get_canvas().scene(scene)
+        >>> bool(window.get_image_buffer_as_numpy()[32, 32, 2] > 0)
+        True
         """
         self.mesh_instance(
             vertices, indices, normals, color, per_vertex_color, two_sided, None, 0, None, vertex_offset, vertex_count,
@@ -601,6 +762,14 @@ class WindowScene(Documented):
         ------
         ViewError
             For transforms of another shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> places = np.stack([np.eye(4), np.eye(4)])
+        >>> places[1, 0, 3] = 3.0
+        >>> scene = ti.ui.Window("scene", (64, 64), show_window=False).get_scene()
+        >>> scene.mesh_instance([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]], transforms=places)
         """
         if transforms is not None:
             places = as_numbers(transforms, "transforms")

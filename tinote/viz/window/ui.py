@@ -102,17 +102,35 @@ class Window(Documented):
         return self._gui.event
 
     def get_canvas(self) -> Canvas:
-        """What is drawn into."""
+        """What is drawn into.
+
+        Returns
+        -------
+        Canvas
+            The same one for all frames.
+        """
         return self._canvas
 
     def get_gui(self) -> Gui:
-        """Its sliders, buttons and texts."""
+        """Its sliders, buttons and texts.
+
+        Returns
+        -------
+        Gui
+            The same one for all frames.
+        """
         return self._controls
 
     GUI = property(get_gui)
 
     def get_scene(self) -> Scene:
-        """What is seen in space; `Canvas.scene` draws it."""
+        """What is seen in space; `Canvas.scene` draws it.
+
+        Returns
+        -------
+        Scene
+            The same one for all frames.
+        """
         return self._scene
 
     def show(self) -> None:
@@ -135,6 +153,12 @@ class Window(Documented):
         -------
         list of Event
             The events.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("keys", (64, 64), show_window=False)
+        >>> window.get_events(ti.ui.PRESS)
+        []
         """
         return list(self._gui.get_events(*(() if tag is None else (tag,))))
 
@@ -150,6 +174,12 @@ class Window(Documented):
         -------
         bool
             True if there is one.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("keys", (64, 64), show_window=False)
+        >>> window.get_event(ti.ui.PRESS)
+        False
         """
         return self._gui.get_event(*(() if tag is None else (tag,)))
 
@@ -165,29 +195,52 @@ class Window(Documented):
         -------
         bool
             True if one is.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("keys", (64, 64), show_window=False)
+        >>> window.is_pressed(ti.ui.SPACE, "a")
+        False
         """
         return self._gui.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
-        """Where the pointer was last seen, in [0, 1] from the bottom left."""
+        """Where the pointer was last seen, in [0, 1] from the bottom left.
+
+        Returns
+        -------
+        (float, float)
+            From the left and from the bottom, in sizes of the window.
+        """
         return self._gui.get_cursor_pos()
 
     def get_window_shape(self) -> tuple[int, int]:
-        """Width and height in pixels."""
+        """Width and height in pixels.
+
+        Returns
+        -------
+        (int, int)
+            In pixels.
+        """
         return self._gui.res
 
     def get_image_buffer_as_numpy(self) -> np.ndarray:
         """The picture that has been drawn in this frame, or else the last one that was shown.
 
-        An array of the shape (width, height, 4), float32 in [0, 1].
+        Returns
+        -------
+        numpy.ndarray of float32, shape (width, height, 4)
+            Red, green, blue and opacity in [0, 1].
         """
         return self._gui.get_image()
 
     def get_depth_buffer_as_numpy(self) -> np.ndarray:
         """The depth buffer of the scenes in space that are in this frame, or in the last that was shown.
 
-        An array of the shape (width, height), float32, from 1 at the camera's near plane to 0 at the far one and where
-        nothing is.
+        Returns
+        -------
+        numpy.ndarray of float32, shape (width, height)
+            From 1 at the camera's near plane to 0 at the far one and where nothing is.
         """
         return self._gui.get_depth()
 
@@ -203,6 +256,14 @@ class Window(Documented):
         ------
         ViewError
             For another shape.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("depth", (64, 64), show_window=False)
+        >>> depth = ti.field(ti.f32, shape=(64, 64))
+        >>> window.get_depth_buffer(depth)
+        >>> depth[32, 32]
+        0.0
         """
         shape = tuple(getattr(depth, "shape", ()))
         if shape != self._gui.res:
@@ -219,6 +280,14 @@ class Window(Documented):
         ----------
         filename : path
             The file: .png, .jpg, …
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("white", (64, 64), show_window=False)
+        >>> window.get_canvas().set_background_color((1, 1, 1))
+        >>> window.save_image("white.png")
+        >>> ti.tools.imread("white.png")[0, 0].tolist()
+        [255, 255, 255]
         """
         self._gui.show(Path(filename))
 
@@ -254,6 +323,13 @@ class Canvas(Documented):
         ----------
         color : (float, float, float)
             The colour.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("blue", (64, 64), show_window=False)
+        >>> window.get_canvas().set_background_color((0, 0, 1))
+        >>> window.get_image_buffer_as_numpy()[0, 0].tolist()
+        [0.0, 0.0, 1.0, 1.0]
         """
         self._gui.background_color = as_numbers(color, "color", 3)
         self._gui.clear()
@@ -270,6 +346,13 @@ class Canvas(Documented):
         ------
         ViewError
             For what is not an image.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("grey", (64, 64), show_window=False)
+        >>> window.get_canvas().set_image([[0.0, 0.0], [1.0, 1.0]])
+        >>> window.get_image_buffer_as_numpy()[[0, 63], 0].tolist()
+        [[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
         """
         image = as_array(img)
         if image.ndim not in (2, 3) or 0 in image.shape:
@@ -289,6 +372,13 @@ class Canvas(Documented):
             The colour of all.
         per_vertex_color : Field or array, shape (N, 3), optional
             The colour of each.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("circles", (64, 64), show_window=False)
+        >>> window.get_canvas().circles([[0.25, 0.5], [0.75, 0.5]], radius=0.1, color=(0, 1, 0))
+        >>> window.get_image_buffer_as_numpy()[[16, 48], 32].tolist()
+        [[0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
         """
         self._gui.circles(centers, radius * self._height, _colors(color, per_vertex_color))
 
@@ -314,6 +404,13 @@ class Canvas(Documented):
             The colour of all.
         per_vertex_color : Field or array, shape (N, 3), optional
             The colours of the points.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("lines", (64, 64), show_window=False)
+        >>> window.get_canvas().lines([[0.0, 0.5], [1.0, 0.5]], width=0.1, color=(0, 0, 1))
+        >>> window.get_image_buffer_as_numpy()[10, 32].tolist()
+        [0.0, 0.0, 1.0, 1.0]
         """
         pairs = _corners(vertices, indices, 2)
         colors = _colors(color, per_vertex_color, pairs)
@@ -335,6 +432,13 @@ class Canvas(Documented):
             The three corners of each triangle.
         per_vertex_color : Field or array, shape (N, 3), optional
             The colours of the corners.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("triangle", (64, 64), show_window=False)
+        >>> window.get_canvas().triangles([[0.0, 0.0], [1.0, 0.0], [0.5, 1.0]], color=(0, 0, 1))
+        >>> window.get_image_buffer_as_numpy()[32, 20].tolist()
+        [0.0, 0.0, 1.0, 1.0]
         """
         corners = _corners(vertices, indices, 3)
         points = as_positions(vertices, "vertices")
@@ -354,6 +458,13 @@ class Canvas(Documented):
             A colour map of matplotlib.
         normalize : bool, default False
             Let the colours go from the least to the greatest value.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("contour", (64, 64), show_window=False)
+        >>> window.get_canvas().contour([[0.0, 0.0], [1.0, 1.0]], cmap_name="gray")
+        >>> window.get_image_buffer_as_numpy()[[0, 63], 0].tolist()
+        [[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
         """
         self.set_image(colored(scalar_field, cmap_name, normalize))
 
@@ -384,6 +495,14 @@ class Canvas(Documented):
         ------
         ViewError
             For an array of another shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> window = ti.ui.Window("wind", (64, 64), show_window=False)
+        >>> window.get_canvas().vector_field(np.full((4, 4, 2), [1.0, 0.0]), arrow_spacing=4, scale=0.3, width=0.1)
+        >>> window.get_image_buffer_as_numpy()[42, 42].tolist()
+        [1.0, 1.0, 1.0, 1.0]
         """
         field = as_array(vector_field)
         if field.ndim != 3 or field.shape[2] != 2:
@@ -403,6 +522,15 @@ class Canvas(Documented):
         ------
         ViewError
             For what is not a scene.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("sphere", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
+        >>> scene.particles([[0.0, 0.0, 0.0]], radius=1.0)
+        >>> window.get_canvas().scene(scene)
+        >>> bool(window.get_image_buffer_as_numpy()[32, 32, 0] > 0)
+        True
         """
         if not isinstance(scene, Scene):
             raise ViewError(f"{scene!r} is not a scene", hint="get one with window.get_scene()")
@@ -444,6 +572,14 @@ class Gui(Documented):
         ------
         Gui
             The controls.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> with gui.sub_window("Flow", x=0.0, y=0.0, width=0.5, height=0.5) as box:
+        ...     speed = box.slider_float("speed", 0.5, 0.0, 1.0)
+        >>> speed
+        0.5
         """
         self.begin(name, x, y, width, height)
         try:
@@ -460,6 +596,14 @@ class Gui(Documented):
             Its title.
         x, y, width, height : float
             Place and size in shares of the window's, from the top left.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> gui.begin("Flow", x=0.0, y=0.0, width=0.5, height=0.5)
+        >>> gui.checkbox("walls", True)
+        True
+        >>> gui.end()
         """
         across, down = self._gui.res
         self._panel = Panel(self._pointer, Box(x * across, y * down, width * across, height * down), name)
@@ -485,6 +629,11 @@ class Gui(Documented):
             The text.
         color : (float, float, float), optional
             Its colour.
+
+        Examples
+        --------
+        >>> window = ti.ui.Window("controls", (64, 64), show_window=False)
+        >>> window.get_gui().text("t = 1", color=(1, 1, 0))
         """
         if color is None:
             self._open().text(str(text))
@@ -508,6 +657,12 @@ class Gui(Documented):
         -------
         float
             The number now.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> gui.slider_float("speed", 0.5, 0.0, 1.0)
+        0.5
         """
         return float(self._open().slider(text, old_value, minimum, maximum))
 
@@ -527,6 +682,12 @@ class Gui(Documented):
         -------
         int
             The number now.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> gui.slider_int("rounds", 20, 1, 100)
+        20
         """
         return round(self._open().slider(text, old_value, minimum, maximum, 1))
 
@@ -544,6 +705,12 @@ class Gui(Documented):
         -------
         bool
             Whether it is ticked now.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> gui.checkbox("walls", True)
+        True
         """
         return self._open().checkbox(text, bool(old_value))
 
@@ -559,6 +726,12 @@ class Gui(Documented):
         -------
         bool
             Whether it was pressed since the frame before.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> gui.button("Reset")
+        False
         """
         return self._open().button(text)
 
@@ -576,6 +749,12 @@ class Gui(Documented):
         -------
         tuple of float
             The colour now.
+
+        Examples
+        --------
+        >>> gui = ti.ui.Window("controls", (64, 64), show_window=False).get_gui()
+        >>> gui.color_edit_3("ink", (1.0, 0.5, 0.0))
+        (1.0, 0.5, 0.0)
         """
         return tuple(
             [

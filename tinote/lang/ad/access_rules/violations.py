@@ -160,7 +160,13 @@ class Violation:
         return (Fix.DOUBLE_BUFFER if self.earlier.kernel == self.later.kernel else Fix.SPLIT, Fix.TAPE)
 
     def error(self) -> AccessRuleError:
-        """An error that shows both lines."""
+        """An error that shows both lines.
+
+        Returns
+        -------
+        AccessRuleError
+            The error, which is not raised.
+        """
         notes: list[Note] = []
         if not self.is_one_operation:
             done = "read" if self.earlier.kind is Kind.READ else "written"

@@ -89,6 +89,17 @@ class ScipyProblem:
         -------
         (float, numpy.ndarray)
             The value, and the gradient of `size` floats.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f64, shape=1, needs_grad=True)
+        >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def square():
+        ...     loss[None] = x[0] ** 2
+        >>> problem = ti.ad.scipy_problem(square, wrt=x, output=loss)
+        >>> problem.value_and_grad([3.0])
+        (9.0, array([6.]))
         """
         value = self._evaluated(x, with_gradient=True)
         gradient, self._gradient = self._gradient, None
@@ -107,6 +118,17 @@ class ScipyProblem:
         -------
         float
             The value.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f64, shape=1, needs_grad=True)
+        >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def square():
+        ...     loss[None] = x[0] ** 2
+        >>> problem = ti.ad.scipy_problem(square, wrt=x, output=loss)
+        >>> problem.value([3.0])
+        9.0
         """
         return self._evaluated(x, with_gradient=False)
 
@@ -122,6 +144,17 @@ class ScipyProblem:
         -------
         numpy.ndarray of `size` floats
             The gradient.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f64, shape=1, needs_grad=True)
+        >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def square():
+        ...     loss[None] = x[0] ** 2
+        >>> problem = ti.ad.scipy_problem(square, wrt=x, output=loss)
+        >>> problem.grad([3.0])
+        array([6.])
         """
         return self.value_and_grad(x)[1]
 
@@ -153,6 +186,17 @@ class ScipyProblem:
         -------
         numpy.ndarray of `size` floats
             The product.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f64, shape=1, needs_grad=True)
+        >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def square():
+        ...     loss[None] = x[0] ** 2
+        >>> problem = ti.ad.scipy_problem(square, wrt=x, output=loss)
+        >>> problem.hessp([3.0], [1.0])
+        array([2.])
         """
         direction = [np.asarray(p, np.float64)[part].reshape(shape) for part, shape in self._parts]
         arguments = self._split(np.asarray(x, np.float64))
@@ -170,6 +214,19 @@ class ScipyProblem:
         -------
         list of numpy.ndarray
             The arrays that it consists of.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
+        >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def square():
+        ...     loss[None] = x[0] ** 2 + x[1]
+        >>> problem = ti.ad.scipy_problem(square, wrt=x, output=loss)
+        >>> problem.write([3.0, 4.0])
+        [array([3., 4.])]
+        >>> x.to_numpy()
+        array([3., 4.])
         """
         found = [np.asarray(x, np.float64)[part].reshape(shape) for part, shape in self._parts]
         for field, array in zip(self._fields, found, strict=False):

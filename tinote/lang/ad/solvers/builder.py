@@ -139,6 +139,17 @@ class SparseMatrixBuilder:
         ------
         FieldError
             For entries outside of the matrix, and for more than there is room for.
+
+        Examples
+        --------
+        >>> builder = ti.linalg.SparseMatrixBuilder(2, 2, max_num_triplets=4)
+        >>> @ti.kernel
+        ... def fill(A: ti.types.sparse_matrix_builder()):
+        ...     for i in range(2):
+        ...         A[i, i] += 3.0
+        >>> fill(builder)
+        >>> builder.build()[1, 1]
+        3.0
         """
         span = caller()
         count = self._counted()

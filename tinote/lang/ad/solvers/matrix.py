@@ -168,6 +168,13 @@ class SparseMatrix(Documented):
         ------
         FieldError
             For what is not a sparse matrix of numbers.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([1.0, 2.0]))
+        >>> A[1, 1]
+        2.0
         """
         span, module = caller(), scipy_sparse()
         if not module.issparse(matrix) or matrix.ndim != 2:
@@ -179,7 +186,13 @@ class SparseMatrix(Documented):
         return cls._of(elements, values)
 
     def to_scipy(self) -> Any:
-        """A `scipy.sparse.csr_array` with the same elements: a copy, which has no derivatives."""
+        """A `scipy.sparse.csr_array` with the same elements: a copy, which has no derivatives.
+
+        Returns
+        -------
+        scipy.sparse.csr_array, shape (n, m)
+            The copy.
+        """
         return self.elements.matrix(self.values.to_numpy())
 
     def build_from_ndarray(self, ndarray: Field) -> None:
@@ -194,6 +207,15 @@ class SparseMatrix(Documented):
         ------
         FieldError
             For an array of another kind, and elements outside of the matrix.
+
+        Examples
+        --------
+        >>> triplets = ti.Vector.ndarray(3, ti.f32, shape=2)
+        >>> triplets[0], triplets[1] = [0, 0, 5.0], [1, 0, 7.0]
+        >>> A = ti.linalg.SparseMatrix(2, 2)
+        >>> A.build_from_ndarray(triplets)
+        >>> A[1, 0]
+        7.0
         """
         span = caller()
         if not isinstance(ndarray, Field) or ndarray.held().size % 3:
@@ -376,7 +398,13 @@ class SparseMatrix(Documented):
         return found if isinstance(other, Field) else found.to_numpy()
 
     def transpose(self) -> SparseMatrix:
-        """The transpose, of `m` by `n`."""
+        """The transpose, of `m` by `n`.
+
+        Returns
+        -------
+        SparseMatrix
+            Another matrix.
+        """
         order = np.lexsort((self.elements.rows, self.elements.columns))
         elements = Elements(self.elements.columns[order], self.elements.rows[order], (self.m, self.n))
         size = self.values.held().size
@@ -410,6 +438,15 @@ class SparseMatrix(Documented):
         ----------
         filename : str
             The file.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import scipy.sparse
+        >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([1.0, 2.0]))
+        >>> A.mmwrite("A.mtx")
+        >>> Path("A.mtx").read_text().splitlines()[0]
+        '%%MatrixMarket matrix coordinate real general'
         """
         with open(filename, "w", encoding="ascii") as file:
             print("%%MatrixMarket matrix coordinate real general", file=file)

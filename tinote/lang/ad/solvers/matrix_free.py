@@ -78,6 +78,18 @@ class LinearOperator:
         ------
         FieldError
             Where the shapes differ.
+
+        Examples
+        --------
+        >>> @ti.kernel
+        ... def double(x: ti.template(), Ax: ti.template()):
+        ...     for i in x:
+        ...         Ax[i] = 2 * x[i]
+        >>> x, Ax = ti.field(ti.f64, shape=2), ti.field(ti.f64, shape=2)
+        >>> x.fill(1.5)
+        >>> ti.linalg.LinearOperator(double).matvec(x, Ax)
+        >>> Ax.to_numpy()
+        array([3., 3.])
         """
         if x.shape + x.element != Ax.shape + Ax.element:
             raise FieldError(

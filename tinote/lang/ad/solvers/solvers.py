@@ -93,6 +93,16 @@ class SparseSolver:
         ------
         FieldError
             For a matrix that is not square.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([2.0, 4.0]))
+        >>> solver = ti.linalg.SparseSolver()
+        >>> solver.analyze_pattern(A)
+        >>> solver.factorize(2.0 * A)
+        >>> solver.info()
+        True
         """
         self._pattern = _square(sparse_matrix, caller()).elements
 
@@ -110,6 +120,15 @@ class SparseSolver:
             For one that is not square, or has elements elsewhere than the one that was analysed.
         SolverError
             For one that is singular or, as `solver_type` needs it, not symmetric or not positive definite.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([2.0, 4.0]))
+        >>> solver = ti.linalg.SparseSolver()
+        >>> solver.factorize(A)
+        >>> solver.solve([1.0, 1.0])
+        array([0.5 , 0.25])
         """
         span = caller()
         matrix = _square(sparse_matrix, span)
@@ -138,13 +157,27 @@ class SparseSolver:
         ------
         FieldError, SolverError
             As `analyze_pattern` and `factorize` raise them.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> solver = ti.linalg.SparseSolver()
+        >>> solver.compute(ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([2.0, 4.0])))
+        >>> solver.info()
+        True
         """
         self._pattern = None
         self.factorize(sparse_matrix)
         self._pattern = sparse_matrix.elements
 
     def info(self) -> bool:
-        """Whether there are factors to solve with: False before, and after a factorisation that failed."""
+        """Whether there are factors to solve with: False before, and after a factorisation that failed.
+
+        Returns
+        -------
+        bool
+            True if `solve` can be called.
+        """
         return self._factors is not None
 
     def solve(self, b: Any, out: Field | None = None) -> Any:
@@ -171,6 +204,16 @@ class SparseSolver:
             For shapes that do not fit.
         SolverError
             Before a factorisation, and where the residual shows that there is no solution.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> solver = ti.linalg.SparseSolver()
+        >>> solver.compute(ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([2.0, 4.0])))
+        >>> x = ti.field(ti.f64, shape=2)
+        >>> _ = solver.solve([1.0, 1.0], out=x)
+        >>> x.to_numpy()
+        array([0.5 , 0.25])
         """
         span, factors, matrix = caller(), self._factors, self._matrix
         if factors is None or matrix is None:
@@ -246,6 +289,15 @@ class SparseCG(Documented):
         ------
         SolverError
             With the residual, where the iterations do not converge, or the matrix is not positive definite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([1.0, 2.0]))
+        >>> x, converged = ti.linalg.SparseCG(A, np.array([3.0, 4.0])).solve()
+        >>> x.round(6)
+        array([3., 2.])
         """
         span, matrix, atol = caller(), self.matrix, self._atol
         held = matrix.elements.matrix(matrix.values.held().astype(np.float64))
