@@ -38,7 +38,7 @@ from tests.pages import session_failures
 
 @dataclass(frozen=True)
 class Documented:
-    """A public name with its docstring. `function` is what is called, if it is in Python; `owner` is a member's class."""
+    """A public name with its docstring. `function`: what is called, if it is in Python; `owner`: a member's class."""
 
     name: str
     value: Any

@@ -37,4 +37,5 @@ const chooser = async (shown) => {
   });
   shown.replaceChildren(select);
 };
-if (location.protocol.startsWith("http")) document.querySelectorAll(".tinote-version").forEach(chooser);
+if (location.protocol.startsWith("http"))
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll(".tinote-version").forEach(chooser));

@@ -203,7 +203,12 @@ def test_pages_lead_to_the_same_page_of_other_versions(site: Path, chromium: Any
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server of these files."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
