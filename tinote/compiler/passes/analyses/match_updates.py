@@ -9,6 +9,7 @@ store @x[%i], %c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from tinote.ir import nodes as ir
@@ -48,10 +49,23 @@ class UpdateMatcher:
     """Matches the stores of a region with atomic updates."""
 
     def __init__(self, region: ir.Region) -> None:
-        self.definitions = definitions(region)
-        self.counts = uses(region)
-        self.changed = changed_in(region)
+        self._region = region
         self.forget()
+
+    @cached_property
+    def definitions(self) -> dict[ir.Var, ir.Op]:
+        """The operation that binds each variable."""
+        return definitions(self._region)
+
+    @cached_property
+    def counts(self) -> dict[ir.Var, int]:
+        """How often each variable is used."""
+        return uses(self._region)
+
+    @cached_property
+    def changed(self) -> set[ir.Buffer]:
+        """The buffers that it changes."""
+        return changed_in(self._region)
 
     def forget(self) -> None:
         """Start over with no replaced operations."""

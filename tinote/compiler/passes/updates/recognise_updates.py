@@ -16,9 +16,10 @@ of floats that others read or write in another way: these have a gradient only i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
-from tinote.compiler.passes.analyses.match_updates import UpdateMatcher, changed_in
+from tinote.compiler.passes.analyses.match_updates import UpdateMatcher
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
@@ -32,13 +33,11 @@ _KINDS = (ir.BufferKind.FIELD, ir.BufferKind.ARRAY)
 
 def recognise_updates(fn: ir.Function, may_be_atomic: Callable[[Scalar], bool] = lambda t: True) -> ir.Function:
     """`fn`, in the SCALAR form, with such updates. `may_be_atomic`: whether a type has atomic updates."""
-    loops = [op for op in fn.region.body if isinstance(op, ir.For) and op.parallel and _reads_what_it_stores(op)]
-    if not loops:
-        return fn
     matcher, rewrites = _Matcher(fn, may_be_atomic), dict[ir.Op, list[ir.Op]]()
-    for loop in loops:
-        for update in matcher.updates_in(loop):
-            rewrites |= update.rewrites
+    for op in fn.region.body:
+        if isinstance(op, ir.For) and op.parallel:
+            for update in matcher.updates_in(op):
+                rewrites |= update.rewrites
     return Replacing(rewrites).run(fn) if rewrites else fn
 
 
@@ -51,23 +50,27 @@ class _Found(NamedTuple):
     rewrites: dict[ir.Op, list[ir.Op]]
 
 
-def _reads_what_it_stores(loop: ir.For) -> bool:
-    inside = [op for op in walk(loop.body) if isinstance(op, ir.MemoryOp) and op.buffer.kind in _KINDS]
-    loaded = {op.buffer for op in inside if isinstance(op, ir.Load)}
-    return any(isinstance(op, ir.Store) and op.buffer in loaded for op in inside)
-
-
 class _Matcher(UpdateMatcher):
     def __init__(self, fn: ir.Function, may_be_atomic: Callable[[Scalar], bool]) -> None:
         super().__init__(fn.region)
+        self.fn = fn
         self.may_be_atomic = may_be_atomic
-        self.accesses = Accesses(fn)
         self.found: dict[ir.Op, _Found] = {}
+
+    @cached_property
+    def accesses(self) -> Accesses:
+        """Those of the function."""
+        return Accesses(self.fn)
 
     def updates_in(self, loop: ir.For) -> list[_Found]:
         """The updates in a parallel loop."""
+        memory = [op for op in walk(loop.body) if isinstance(op, ir.MemoryOp)]
+        loaded = {op.buffer for op in memory if isinstance(op, ir.Load)}
+        self.stored = {op.buffer for op in memory if isinstance(op, ir.Store) and op.buffer.kind in _KINDS} & loaded
+        if not self.stored:
+            return []
         self.found = {}
-        self.changed = changed_in(loop.body)
+        self.changed = {op.buffer for op in memory if isinstance(op, ir.Store | ir.Atomic)}
         self.region(loop.body, loop, {})
         while True:
             reads = {load: one.prim for one in self.found.values() for load in one.reads}
@@ -90,19 +93,20 @@ class _Matcher(UpdateMatcher):
     def region(self, region: ir.Region, loop: ir.For, known: dict[ir.Load, None]) -> None:
         """Match the stores in a region of `loop`.
 
-        `known`: the loads before it whose elements have not changed since.
+        `known`: the loads of what it stores, before it, whose elements have not changed since.
         """
         known = dict(known)
         for op in region.body:
-            if isinstance(op, ir.Load) and op.buffer.kind in _KINDS:
-                known[op] = None
+            if isinstance(op, ir.Load):
+                if op.buffer in self.stored:
+                    known[op] = None
                 continue
-            if isinstance(op, ir.Store) and op.buffer.kind in _KINDS:
+            if isinstance(op, ir.Store) and op.buffer in self.stored:
                 self.store(op, loop, known)
             for inner in op.regions:
                 self.region(inner, loop, known if isinstance(op, ir.If) else {})
-            for write in walk(ir.Region((), (op,))):
-                if isinstance(write, ir.Store | ir.Atomic):
+            for write in walk(ir.Region((), (op,))) if op.regions else (op,):
+                if known and isinstance(write, ir.Store | ir.Atomic):
                     known = {load: None for load in known if not self.may_change(write, load)}
 
     def may_change(self, write: ir.Store | ir.Atomic, load: ir.Load) -> bool:
