@@ -10,7 +10,7 @@ import linecache
 import os
 import sys
 from itertools import islice
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 
@@ -58,11 +58,17 @@ def line_text(span: Span) -> str:
 
 def caller(*others: str) -> Span:
     """The expression of the user's code that called into the package, or into one of the `others`."""
-    frame = sys._getframe(1)
+    frame = users_frame(*others)
+    return span_at(frame.f_code, frame.f_lasti)
+
+
+def users_frame(*others: str) -> FrameType:
+    """The frame of the user's code that called into the package, or into one of the `others`."""
+    frame = sys._getframe(2)
     skipped = ("tinote", *others)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in skipped:
         frame = frame.f_back
-    return span_at(frame.f_code, frame.f_lasti)
+    return frame
 
 
 def span_at(code: CodeType, instruction: int) -> Span:

@@ -210,6 +210,33 @@ def test_vectors_that_share_memory() -> None:
         np.testing.assert_array_equal(second.to_numpy(), b)
 
 
+@pytest.mark.parametrize("kind", [ti.ndarray, np.zeros])
+def test_only_arguments_that_share_memory_are_compiled_for_that(kind: Any) -> None:
+    size = 64
+    apart = [kind(ti.f64, size) if kind is ti.ndarray else kind(size) for _ in range(4)]
+    for chosen in np.ndindex(4, 4, 4):
+
+        @ti.kernel
+        def shifted(a: line, b: line, c: line, d: line):
+            for i in a:
+                a[i] = b[ti.max(i - 1, 0)] + 2 * c[i] * d[i]
+
+        given = [apart[0], *[apart[k] for k in chosen]]
+        for k, one in enumerate(apart):
+            if kind is np.zeros:
+                one[:] = numpy_array((size,)) + k
+            else:
+                one.from_numpy(numpy_array((size,)) + k)
+        a, b, c, d = [numpy_array((size,)) + k for k in (0, *chosen)]
+        wanted = [b[max(i - 1, 0)] + 2 * c[i] * d[i] for i in range(size)]
+        if chosen[0] == 0:  # each iteration reads what the one before has written
+            for i in range(size):
+                wanted[i] = (wanted[max(i - 1, 0)] if i else b[0]) + 2 * c[i] * d[i]
+        shifted(*given)
+        np.testing.assert_array_equal(given[0] if kind is np.zeros else given[0].to_numpy(), wanted, str(chosen))
+        assert ("ordered" in shifted.ir("keep_order")) == (0 in chosen), chosen
+
+
 # ---- derivatives
 
 

@@ -61,7 +61,8 @@ _PLAIN = frozenset({
 #: Such classes, and constants, of modules that need not be installed.
 _PLAIN_NAMES = {("argparse", "Namespace"), ("argparse", "_AttributeHolder")}
 _CONSTANT_NAMES = {
-    ("enum", "property"), ("fractions", "Fraction"), ("datetime", "timedelta"), ("numpy", "_ArrayFunctionDispatcher"),
+    ("enum", "property"), ("_collections", "_tuplegetter"), ("fractions", "Fraction"), ("datetime", "timedelta"),
+    ("numpy", "_ArrayFunctionDispatcher"),
 }  # fmt: skip
 #: Attributes that Python sets in each class.
 _OF_CLASSES = {

@@ -557,9 +557,21 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         if session.watchers or self.noted is not None or present_recorder() is not None:
             self._wrote(..., value)
+        self._set_all(source, value)
+
+    def begin_at_zero(self) -> None:
+        """Set every element to 0, where a recording begins: nobody's change."""
+        if self._generation != session.resets:
+            self._require_alive()
+        if session.watchers or present_recorder() is not None:
+            note_python_write(self.buffer, ..., 0)
+        self._set_all(0, 0)
+
+    def _set_all(self, source: Any, value: Any) -> None:
+        """Every element gets `source`, which is `value` as numbers of this field's type."""
         memory = self.memory
         if memory.is_resident and self._is_alone():
-            if seam.listener is None and kind in (int, float) and not value and not np.signbit(value):
+            if seam.listener is None and type(value) in (int, float) and not value and not np.signbit(value):
                 memory.clear()
                 return
             memory.to_host(overwritten=True)

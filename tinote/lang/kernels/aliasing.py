@@ -1,7 +1,7 @@
 """Which arguments of a launch share memory, with each other or with fields that the kernel uses by name.
 
     k(x, y)          arrays apart:        compiled for arrays that nothing else overlaps (`Buffer.noalias`)
-    k(x, x.grad)     memory in common:    another instance, for arrays of which any may be a view of another
+    k(x, x.grad)     memory in common:    another instance, in which any of those that share some may be a view of another
 
 Where arrays are apart, so are their gradients: adjoints that are added to need no thought of the values that are read
 next to them. Fields and ndarrays have memory of their own, shared only by views of it (`numpy_view`, DLPack).
@@ -9,7 +9,8 @@ next to them. Fields and ndarrays have memory of their own, shared only by views
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
@@ -19,9 +20,10 @@ from tinote.lang.kernels.stand_ins import viewed_field
 from tinote.lang.session.state import session
 
 
-def aliased(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key of the instance for arrays that may share memory."""
-    return tuple([part.aliased if type(part) is ArrayKind else part for part in key])
+def aliased(key: tuple[Any, ...], sharing: Container[int]) -> tuple[Any, ...]:
+    """The key of the instance for arrays of which these, by position, share memory."""
+    arrays = count()
+    return tuple([part.aliased if type(part) is ArrayKind and next(arrays) in sharing else part for part in key])
 
 
 def families_of(buffers: Iterable[Buffer]) -> frozenset[Buffer]:
@@ -29,29 +31,32 @@ def families_of(buffers: Iterable[Buffer]) -> frozenset[Buffer]:
     return frozenset(map(family_of, buffers))
 
 
-def share_memory(arrays: Sequence[BoundArray]) -> bool:
-    """Whether any two of several array arguments have memory in common, shadows included. It is asked at every
-    launch: 0.1 µs an array.
+def sharing_memory(arrays: Sequence[BoundArray]) -> list[int]:
+    """The positions of array arguments that have memory in common with another one, shadows included. It is asked at
+    every launch: 0.1 µs an array.
     """
-    families: set[Buffer] = set()
-    spans: list[tuple[int, int]] = []
-    for array in arrays:
+    found: list[int] = []
+    families: dict[Buffer, int] = {}
+    spans: list[tuple[int, int, int]] = []
+    for k, array in enumerate(arrays):
         buffer = array.buffer
         if buffer is None:
             begin = array.address
             end = begin + array.nbytes
-            for first, last in spans:
+            for first, last, other in spans:
                 if begin < last and first < end:
-                    return True
+                    found += [other, k]
             if begin < end:
-                spans.append((begin, end))
+                spans.append((begin, end, k))
             continue
         while buffer.primal is not None:  # `family_of`
             buffer = buffer.primal
-        if buffer in families:
-            return True
-        families.add(buffer)
-    return bool(spans and families) and meet_views(arrays)
+        other = families.setdefault(buffer, k)
+        if other != k:
+            found += [other, k]
+    if spans and families and meet_views(arrays):
+        return [*range(len(arrays))]
+    return found
 
 
 def meet_views(arrays: Sequence[BoundArray]) -> bool:

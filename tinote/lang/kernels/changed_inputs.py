@@ -20,7 +20,7 @@ from tinote.compiler.signature import TemplateArgument
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.data.fields import Field
-from tinote.lang.index_regions import IndexRegion, intersection
+from tinote.lang.index_regions import IndexRegion, intersection, region_at
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments, arguments_of
 from tinote.lang.session.state import session
@@ -86,7 +86,7 @@ def _change(instance: Any, arguments: Arguments, values: tuple[Any, ...]) -> tup
     needed: BufferRegions | None = None
     for buffer in facts.live_in | facts.live_in_before:
         writes = [write for write in session.changes.get(buffer, ()) if write.order >= last]
-        changes = [(write.region, Note("changed here", write.span)) for write in writes]
+        changes = [(region_at(buffer, write.position), Note("changed here", write.span)) for write in writes]
         for writer in _writers.get(buffer, ()):
             if writer.last > last:
                 note = Note("changed by this kernel", writer.specialisation.source.span)

@@ -14,6 +14,7 @@ from tinote.compiler.pysource.names import CaptureKind
 from tinote.compiler.requests import PRIMAL, Request
 from tinote.compiler.signature import ArrayArgument, PackArgument, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
+from tinote.ir.buffers import family_of
 from tinote.ir.nodes import BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.structured import results_of
@@ -134,10 +135,11 @@ class Instance:
         found = [one.origin_of(code) for one in list(self.pushforwards.values())]
         return next((one for one in found if one is not None), None)
 
-    def uses_memory_of(self, arrays: Sequence[BoundArray]) -> bool:
-        """Whether these arguments have memory in common with what it uses by name."""
-        own = families_of([array.buffer for array in arrays if array.buffer is not None])
-        return not own.isdisjoint(self.families) or meet_views(arrays)
+    def sharing_memory_of(self, arrays: Sequence[BoundArray]) -> Sequence[int]:
+        """The positions of arguments that have memory in common with what it uses by name."""
+        if meet_views(arrays):
+            return range(len(arrays))
+        return [k for k, one in enumerate(arrays) if one.buffer is not None and family_of(one.buffer) in self.families]
 
     def tell_lookups(self, dependencies: Any) -> bool:
         """Tell what the code captured, each with its owner, its key and its value: names of namespaces, variables of

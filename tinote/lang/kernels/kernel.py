@@ -32,7 +32,7 @@ from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_fr
 from tinote.ir.types import Tensor
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers
-from tinote.lang.kernels.aliasing import aliased, share_memory
+from tinote.lang.kernels.aliasing import aliased, sharing_memory
 from tinote.lang.kernels.arguments import refuse_shared_memory
 from tinote.lang.kernels.binding import Binding
 from tinote.lang.kernels.func import complete, parts_of, plain_function
@@ -253,13 +253,13 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         kwargs: dict[str, Any],
     ) -> tuple[tuple[Any, ...], Instance]:
         """The instance for arguments with these arrays among them, and its key."""
-        if len(arrays) > 1 and share_memory(arrays):
-            key = aliased(key)
+        if len(arrays) > 1 and (sharing := sharing_memory(arrays)):
+            key = aliased(key, sharing)
         instance = binding.instances.find(key)
         if instance is None or not is_current(instance):
             instance = self._compiled(binding, key, args, kwargs)
-        if instance.families and instance.uses_memory_of(arrays):
-            key = aliased(key)
+        if instance.families and (sharing := instance.sharing_memory_of(arrays)):
+            key = aliased(key, sharing)
             instance = self._compiled(binding, key, args, kwargs)
         for array in arrays:
             if not array.writable:

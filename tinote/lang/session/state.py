@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -26,7 +25,7 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.owner import Owner
 from tinote.runtime.pool import MOST_IDLE, pool
 from tinote.runtime.seam import active_listener
-from tinote.source import NOWHERE, Span, caller, span_at
+from tinote.source import NOWHERE, Span, caller, span_at, users_frame
 
 if TYPE_CHECKING:
     from tinote.runtime import gpu, out_of_bounds
@@ -498,13 +497,16 @@ def note_making(buffer: Buffer) -> None:
 _MOST_WRITES = 8
 
 
-class PythonWrite(NamedTuple):
-    """Where Python wrote to a field, and after how many launches (`Session.order`)."""
+class PythonWrite:
+    """Where Python wrote to a field, at a `position` of its array, and after how many launches (`Session.order`)."""
 
-    order: int
-    region: Any
-    code: CodeType
-    instruction: int
+    __slots__ = ("code", "instruction", "order", "position")
+
+    def __init__(self, position: Any, code: CodeType, instruction: int) -> None:
+        self.order = session.order
+        self.position = position
+        self.code = code
+        self.instruction = instruction
 
     @property
     def span(self) -> Span:
@@ -516,16 +518,20 @@ def note_change(buffer: Buffer, position: Any) -> bool:
     """Python is about to write to what a kernel reads that touches fields with a gradient. Gives whether all of it is
     known to have changed, until the next launch.
     """
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tinote":
-        frame = frame.f_back
-    writes = session.changes.setdefault(buffer, [])
+    frame = users_frame()
+    session.changed = session.order
+    writes = session.changes.get(buffer)
+    if writes is None:
+        writes = session.changes[buffer] = []
+    elif writes[-1].code is frame.f_code and writes[-1].instruction == frame.f_lasti and len(writes) == 1:
+        same = writes[0].position
+        if same is position or same == position:  # as in the iteration before
+            writes[0].order = session.order
+            return position is ...
     if len(writes) >= _MOST_WRITES:
         position = ...
-    region = region_at(buffer, position)
-    writes[:] = [one for one in writes if position is not ... and one.region != region]
-    writes.append(PythonWrite(session.order, region, frame.f_code, frame.f_lasti))
-    session.changed = session.order
+    writes[:] = [one for one in writes if position is not ... and one.position != position]
+    writes.append(PythonWrite(position, frame.f_code, frame.f_lasti))
     return position is ...
 
 

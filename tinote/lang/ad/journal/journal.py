@@ -913,7 +913,7 @@ class Journal(Recorder):
                 clear_own_gradients(self)
             if len(open_recordings) > 1:
                 refuse_same_values(self)
-            loss.fill(0)
+            loss.begin_at_zero()
         except BaseException:
             close_recording(self, failed=True)
             raise
