@@ -227,7 +227,7 @@ def test_only_arguments_that_share_memory_are_compiled_for_that(kind: Any) -> No
                 one[:] = numpy_array((size,)) + k
             else:
                 one.from_numpy(numpy_array((size,)) + k)
-        a, b, c, d = [numpy_array((size,)) + k for k in (0, *chosen)]
+        b, c, d = [numpy_array((size,)) + k for k in chosen]
         wanted = [b[max(i - 1, 0)] + 2 * c[i] * d[i] for i in range(size)]
         if chosen[0] == 0:  # each iteration reads what the one before has written
             for i in range(size):

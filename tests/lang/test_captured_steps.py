@@ -25,7 +25,7 @@ from tinote.lang.session.state import session
 from tinote.runtime.threads import stop_all
 
 LIBRARY = """\
-import functools, math, random, time
+import collections, functools, math, random, time, typing
 import numpy as np
 import tinote as ti
 
@@ -169,6 +169,15 @@ class Pendulum:
         for part in self.parts:
             part.step(dt)
 
+class Spring(typing.NamedTuple):
+    stiffness: float
+    acts: typing.Any
+    run: typing.Any = None
+
+SPRING = Spring(2.0, [3.0], curl)
+Pair = collections.namedtuple("Pair", "first second")
+PAIR = Pair(1.5, SPRING)
+
 class Slotted:
     __slots__ = ("force",)
 
@@ -198,6 +207,14 @@ LOCALLY = [Part(0.25)]
 
 #: Steps, each with the calls that are compared: what is captured.
 CAPTURED = {
+    "named tuples": """
+        def step(dt):
+            SPRING.run()
+            y[0] = y[1] + dt * SPRING.stiffness * PAIR.first + PAIR.second.acts[0] + PAIR[1].stiffness
+            first, (stiffness, acts, _) = PAIR
+            y[2] = y[2] + first * stiffness * acts[0]
+        calls = [(0.01,), (0.02,), (0.005,)]
+        """,
     "a tape and an update": """
         def step(dt):
             with ti.ad.Tape(total):
@@ -649,6 +666,8 @@ def test_the_first_step_that_differs_is_named(library: Library, monkeypatch: pyt
         ("AIM[0] = 3.0", "'AIM' has changed"),
         ("Part.step = lambda self, dt: None", "'step' has changed|'pendulum' has changed"),
         ("pendulum.slotted.force = 3.0", "'force' has changed"),
+        ("SPRING = SPRING._replace(stiffness=3.0)", "'SPRING' has changed|'stiffness' has changed"),
+        ("PAIR.second.acts[0] = 4.0", "'acts' has changed|'PAIR' has changed"),
         ("SHADOWED = 3.0", "'SHADOWED' has changed"),
         ("def helper(k=1): pass", "'helper' has changed"),
         ("NESTED['b'] = [1.0]", "'b' has changed"),
@@ -666,6 +685,7 @@ def test_what_changes_makes_a_program_out_of_date(change: str, message: str) -> 
             pendulum.step(dt)
             for one in LOCALLY:
                 y[4] = one.weight + AIM[0] + sum(NESTED["a"][1]) + sum(NESTED["b"])
+            y[3] = SPRING.stiffness + PAIR.second.acts[0]
             y[2] = SHADOWED * sum([(lambda SHADOWED: SHADOWED)(k) for k in range(3)])
         """
     program = ti.capture(library.step(text, "out of date"))

@@ -1,7 +1,7 @@
 """Which arguments of a launch share memory, with each other or with fields that the kernel uses by name.
 
     k(x, y)          arrays apart:        compiled for arrays that nothing else overlaps (`Buffer.noalias`)
-    k(x, x.grad)     memory in common:    another instance, in which any of those that share some may be a view of another
+    k(x, x.grad)     memory in common:    another instance, in which those may be views of one another
 
 Where arrays are apart, so are their gradients: adjoints that are added to need no thought of the values that are read
 next to them. Fields and ndarrays have memory of their own, shared only by views of it (`numpy_view`, DLPack).
