@@ -55,6 +55,27 @@ _PLACED = ("_array", "buffer", "memory", "shape")
 _Extents = tuple[int, ...]
 
 
+def begin_at_zero(field: Field) -> None:
+    """Set every element to 0, where a recording begins: the user changes nothing."""
+    field._require_alive()
+    note_python_write(field.buffer, ..., 0)
+    _set_all(field, 0, 0)
+
+
+def _set_all(field: Field, source: Any, value: Any) -> None:
+    """Every element gets `source`, which is `value` as numbers of this field's type."""
+    memory = field.memory
+    if memory.is_resident and field._is_alone():
+        if seam.listener is None and type(value) in (int, float) and not value and not np.signbit(value):
+            memory.clear()
+            return
+        memory.to_host(overwritten=True)
+    if seam.listener is None:
+        field._array[()] = source  # faster than `[...]`, which makes a view
+    else:
+        field._assign(..., source, value)
+
+
 def _misfit(field: Field, value: Any, why: str, hint: str = "") -> FieldError:
     """The error for a value that does not go into a field, at the caller's line."""
     return FieldError(f"cannot store {value!r} in '{field.name}'{why}", caller(), hint)
@@ -557,28 +578,7 @@ class Field(Documented, Located, Exchanged, Tokenised, NoArithmetic):
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         if session.watchers or self.noted is not None or present_recorder() is not None:
             self._wrote(..., value)
-        self._set_all(source, value)
-
-    def begin_at_zero(self) -> None:
-        """Set every element to 0, where a recording begins: nobody's change."""
-        if self._generation != session.resets:
-            self._require_alive()
-        if session.watchers or present_recorder() is not None:
-            note_python_write(self.buffer, ..., 0)
-        self._set_all(0, 0)
-
-    def _set_all(self, source: Any, value: Any) -> None:
-        """Every element gets `source`, which is `value` as numbers of this field's type."""
-        memory = self.memory
-        if memory.is_resident and self._is_alone():
-            if seam.listener is None and type(value) in (int, float) and not value and not np.signbit(value):
-                memory.clear()
-                return
-            memory.to_host(overwritten=True)
-        if seam.listener is None:
-            self._array[()] = source  # faster than `[...]`, which makes a view
-        else:
-            self._assign(..., source, value)
+        _set_all(self, source, value)
 
     def _is_alone(self) -> bool:
         """Whether its numbers are all that is in its memory."""

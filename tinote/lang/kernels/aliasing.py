@@ -21,7 +21,7 @@ from tinote.lang.session.state import session
 
 
 def aliased(key: tuple[Any, ...], sharing: Container[int]) -> tuple[Any, ...]:
-    """The key of the instance for arrays of which these, by position, share memory."""
+    """The key of the instance for arrays that share memory at these positions."""
     arrays = count()
     return tuple([part.aliased if type(part) is ArrayKind and next(arrays) in sharing else part for part in key])
 

@@ -40,7 +40,7 @@ from tinote.lang.ad.journal.touched_gradients import touched_by, touched_gradien
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
-from tinote.lang.data.fields import Field
+from tinote.lang.data.fields import Field, begin_at_zero
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
@@ -113,8 +113,7 @@ class Journal(Recorder):
     trace: Trace
     #: the memory used so far, and whether a recorded launch has written to it
     _uses: dict[Buffer, bool]
-    #: the same for memory used by events only
-    _met: dict[Buffer, bool]
+    _met: dict[Buffer, bool]  # the same for memory used by events only
     _looked_at = 0  # the number of events that are counted there
     #: all memory that Python has seen, and whether as traced numbers
     looked_at: dict[Buffer, bool]
@@ -913,7 +912,7 @@ class Journal(Recorder):
                 clear_own_gradients(self)
             if len(open_recordings) > 1:
                 refuse_same_values(self)
-            loss.begin_at_zero()
+            begin_at_zero(loss)
         except BaseException:
             close_recording(self, failed=True)
             raise
