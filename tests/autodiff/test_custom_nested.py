@@ -198,11 +198,13 @@ class ByDerivatives(Program):
             energy[None] = 0
             potential()
             share()
+            energy[None] = 0
 
         def gradient() -> None:
             twice = ti.ad.grad(lambda: ti.ad.checkpoint(lambda t: potential(), 2), wrt=[a, b], loss=energy)
             add(*twice())
             y.grad.fill(0)
+            energy.grad.fill(0)  # what it leaves there is 0
 
         return function, gradient
 
@@ -334,10 +336,12 @@ class ByProducts(Program):
         def function() -> None:
             energy[None] = 0
             share(ti.ad.jvp(potential, wrt=a, loss=energy)(direction)[1])
+            energy[None] = 0
 
         def gradient() -> None:
             add(ti.ad.jvp(slope, wrt=a, loss=slopes)(direction)[1], direction)
             y.grad.fill(0)
+            energy.grad.fill(0)  # what it leaves there is 0
 
         return function, gradient
 

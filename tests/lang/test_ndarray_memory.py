@@ -199,14 +199,16 @@ def test_a_launch_keeps_the_last_reference_to_its_arrays() -> None:
         def __del__(self) -> None:
             outlived.append(finished)
 
-    run = code._run
+    run = code._launch
+    assert run is not None
 
-    def watched(block: Any) -> None:
+    def watched(address: int) -> int:
         nonlocal finished
-        run(block)
+        status = run(address)
         finished = True
+        return status
 
-    code._run = watched
+    code._launch = watched
     array = np.ones(4096)
 
     def given() -> tuple[Any, ...]:

@@ -513,7 +513,8 @@ def test_the_page_of_its_own_escapes_what_it_shows(tmp_path):
     data = json.loads(embedded)
     assert data["views"][0]["sources"][0]["lines"] == hostile.splitlines()
     assert set(data["stages"]) == {"0/0", "0/2"}
-    assert not re.search(r"(src|href)=|https?://|@import", page)
+    fetched = page.replace('"http://www.w3.org/2000/svg"', "")  # the name of a language, which nothing asks for
+    assert not re.search(r"(src|href)=|https?://|@import", fetched)
 
 
 @pytest.mark.parametrize("gradient", [False, True])

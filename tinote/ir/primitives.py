@@ -383,10 +383,13 @@ def _power_rule(e: Arithmetic[T], g: T, y: T, args: tuple[T, ...]) -> Sequence[T
     if exponent is not None and exponent != 1 and exponent.is_integer() == (exponent - 1).is_integer():
         return e.where(e.of(eq, b, zero), e.zero(g), e.strong_mul(g, slope)), None
     undefined = e.of(isnan, y)
-    base = e.where(e.of(eq, b, zero), e.zero(g), e.strong_mul(g, e.where(undefined, y, slope)))
+    by_base = e.strong_mul(g, e.where(undefined, y, slope))
     if exponent is not None:
-        return base, None
+        return e.where(e.of(eq, b, zero), e.zero(g), by_base), None
+    # The slope 0 of x⁰ varies with the exponent: it stands in the rule only where b / a does not exist.
     positive = e.of(gt, a, zero)
+    exists = e.of(or_, positive, e.of(lt, a, zero))
+    base = e.where(e.of(eq, b, zero), e.where(exists, by_base, e.zero(g)), by_base)
     logarithm = e.of(log, e.where(positive, a, one))
     by_exponent = e.strong_mul(g, e.mul(y, logarithm))
     return base, e.where(e.of(or_, positive, undefined), by_exponent, e.zero(g))

@@ -267,30 +267,32 @@ class BufferCache(dict[Any, Any]):
     """
 
 
-class Fields(weakref.WeakSet[Any]):
-    """Those that are alive. While they are counted over, another thread may make some, and others may go."""
+class OfBuffers(weakref.WeakKeyDictionary[Any, Any]):
+    """What is known of buffers or fields, as long as they are alive. While they are counted over, another thread may
+    make some, and others may go.
+    """
 
-    def __iter__(self) -> Iterator[Any]:
-        for one in self.data.copy():  # type: ignore[attr-defined]  # pyright: ignore
-            field = one()
-            if field is not None:
-                yield field
-
-
-class OfBuffers(weakref.WeakKeyDictionary[Buffer, Any]):
-    """What is known of buffers, as long as they are alive. They are counted over as `Fields` are."""
-
-    def items(self) -> Iterator[tuple[Buffer, Any]]:  # type: ignore[override]  # pyright: ignore
+    def items(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]  # pyright: ignore
         for reference, value in self.data.copy().items():  # type: ignore[attr-defined]  # pyright: ignore
             buffer = reference()
             if buffer is not None:
                 yield buffer, value
 
-    def __iter__(self) -> Iterator[Buffer]:
+    def __iter__(self) -> Iterator[Any]:
         return (buffer for buffer, _ in self.items())
 
     def values(self) -> Iterator[Any]:  # type: ignore[override]  # pyright: ignore
         return (value for _, value in self.items())
+
+
+class Fields(OfBuffers):
+    """The fields that are alive, the oldest first."""
+
+    def add(self, field: Any) -> None:
+        self[field] = None
+
+    def discard(self, field: Any) -> None:
+        self.pop(field, None)
 
 
 class Session:

@@ -385,7 +385,8 @@ class GpuProgram {
 
   /** Have a number of a buffer, as it is by then, in a register. */
   #answer(answers, buffer, offset, type, register) {
-    if (8 * (answers.length + 1) > GPU_ANSWERS) throw new ProgramError("gpu", "a step reads too many numbers back from the GPU");
+    if (8 * (answers.length + 1) > GPU_ANSWERS)
+      throw new ProgramError("gpu", "a step reads too many numbers back from the GPU");
     const size = ARRAYS[type].BYTES_PER_ELEMENT === 8 ? 8 : 4;
     this.#commands().copyBufferToBuffer(buffer, offset & ~3, this.answers, 8 * answers.length, size);
     answers.push([type, register, 8 * (offset % 4)]);

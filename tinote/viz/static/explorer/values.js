@@ -83,8 +83,8 @@ class Values {
           "p",
           { class: "empty" },
           "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the " +
-            "right. The program itself is unchanged. In a gradient, the adjoint of each variable is shown next to its " +
-            "value: adjoints start from the seed, or from what the gradients of the results hold now.",
+            "right. The program itself is unchanged. In a gradient, the adjoint of each variable is shown next to " +
+            "its value: adjoints start from the seed, or from what the gradients of the results hold now.",
         ),
       ];
     if (waiting) return [make("p", { class: "empty" }, "running …")];
