@@ -372,7 +372,7 @@ def test_a_step_that_hangs_is_stopped(opened: Callable[..., Opened], tmp_path: P
     found.page.locator(".tinote-theme").click()
     poll(lambda: found.page.evaluate(DARK), True)
     found.button("Stop: end the run").click()
-    expect(found.page.get_by_role("alert")).to_contain_text("stopped in the middle of it")
+    expect(found.page.get_by_role("alert")).to_contain_text("stopped in the middle")
     found.wait_step(0)
     found.page.get_by_label("hang", exact=True).fill("0")
     found.run(2)
