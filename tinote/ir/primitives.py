@@ -386,10 +386,11 @@ def _power_rule(e: Arithmetic[T], g: T, y: T, args: tuple[T, ...]) -> Sequence[T
     by_base = e.strong_mul(g, e.where(undefined, y, slope))
     if exponent is not None:
         return e.where(e.of(eq, b, zero), e.zero(g), by_base), None
-    # The slope 0 of x⁰ varies with the exponent: it stands in the rule only where b / a does not exist.
+    # The slope 0 of x⁰ varies with the exponent: it is a constant only where there is no b / a. (1 / a may overflow.)
     positive = e.of(gt, a, zero)
-    exists = e.of(or_, positive, e.of(lt, a, zero))
-    base = e.where(e.of(eq, b, zero), e.where(exists, by_base, e.zero(g)), by_base)
+    varies = e.of(or_, positive, e.of(lt, a, zero))
+    flat = e.where(varies, e.strong_mul(g, e.div(e.mul(b, y), a)), e.zero(g))
+    base = e.where(e.of(eq, b, zero), flat, by_base)
     logarithm = e.of(log, e.where(positive, a, one))
     by_exponent = e.strong_mul(g, e.mul(y, logarithm))
     return base, e.where(e.of(or_, positive, undefined), by_exponent, e.zero(g))
