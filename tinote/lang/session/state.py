@@ -288,6 +288,12 @@ class OfBuffers(weakref.WeakKeyDictionary[Any, Any]):
 class Fields(OfBuffers):
     """The fields that are alive, the oldest first."""
 
+    def __iter__(self) -> Iterator[Any]:
+        for reference in self.data.copy():  # type: ignore[attr-defined]  # pyright: ignore
+            field = reference()
+            if field is not None:
+                yield field
+
     def add(self, field: Any) -> None:
         self[field] = None
 
