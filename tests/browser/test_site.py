@@ -22,6 +22,7 @@ from types import SimpleNamespace as Namespace
 from typing import Any
 
 import pytest
+from manual.sources import write_versions
 
 import tinote as ti
 from tests.browser.harness import REPOSITORY, new_page
@@ -187,7 +188,6 @@ def test_pages_lead_to_the_same_page_of_other_versions(site: Path, chromium: Any
         (tmp_path / file.name).symlink_to(file)
     (tmp_path / ti.__version__).symlink_to(site)  # an older version stands in a folder of its name
     (tmp_path / "versions.json").unlink()
-    write_versions = pytest.importorskip("manual.sources").write_versions
     write_versions(Namespace(outdir=tmp_path, config=Namespace(release="9.10.0")), None)
     page = new_page(chromium)
     with served(tmp_path) as address:

@@ -279,7 +279,10 @@ class OfBuffers(weakref.WeakKeyDictionary[Any, Any]):
                 yield buffer, value
 
     def __iter__(self) -> Iterator[Any]:
-        return (buffer for buffer, _ in self.items())
+        for reference in self.data.copy():  # type: ignore[attr-defined]  # pyright: ignore
+            one = reference()
+            if one is not None:
+                yield one
 
     def values(self) -> Iterator[Any]:  # type: ignore[override]  # pyright: ignore
         return (value for _, value in self.items())
@@ -287,12 +290,6 @@ class OfBuffers(weakref.WeakKeyDictionary[Any, Any]):
 
 class Fields(OfBuffers):
     """The fields that are alive, the oldest first."""
-
-    def __iter__(self) -> Iterator[Any]:
-        for reference in self.data.copy():  # type: ignore[attr-defined]  # pyright: ignore
-            field = reference()
-            if field is not None:
-                yield field
 
     def add(self, field: Any) -> None:
         self[field] = None
@@ -531,10 +528,10 @@ def note_change(buffer: Buffer, position: Any) -> bool:
     writes = session.changes.get(buffer)
     if writes is None:
         writes = session.changes[buffer] = []
-    elif writes[-1].code is frame.f_code and writes[-1].instruction == frame.f_lasti and len(writes) == 1:
-        same = writes[0].position
-        if same is position or same == position:  # as in the iteration before
-            writes[0].order = session.order
+    elif len(writes) == 1:
+        last = writes[0]
+        if last.code is frame.f_code and last.instruction == frame.f_lasti and last.position == position:
+            last.order = session.order  # as in the iteration before
             return position is ...
     if len(writes) >= _MOST_WRITES:
         position = ...
