@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,10 +18,13 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tinote.errors import DifferentiationError, KernelArgumentError
 from tinote.lang.ad.functional import inputs
 from tinote.lang.capture import planned
 from tinote.lang.data.layout import Copies
 from tinote.lang.kernels.access_region import RegionEvaluator
+from tinote.lang.kernels.arguments import Arguments
+from tinote.lang.session.state import memory_of
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import pool
 
@@ -450,6 +454,94 @@ def test_regions_next_to_arrays_of_others_are_found_out_once_a_shape(monkeypatch
         assert tape.copied_bytes == 8 * size * 2
         assert len(made) == (2 if size not in seen else 0)
         seen.append(size)
+
+
+def weighted_sum() -> tuple[Any, Callable[[Any], float]]:
+    """A parameter, and what gives the sum of `w²·x` over its elements; the gradient by `x` is `w²`."""
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x = ti.ndarray(ti.f64, 8, needs_grad=True)
+    x.fill(2)
+
+    @ti.kernel
+    def weighted(x: VECTOR, w: VECTOR):
+        for i in range(w.shape[0]):
+            w[i] = w[i] * w[i]
+            loss[None] += x[i] * w[i]
+
+    def run(w: Any) -> float:
+        with ti.ad.Tape(loss):
+            weighted(x, w)
+        return loss[None]
+
+    return x, run
+
+
+def test_a_launch_on_the_same_arrays_of_others_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    make = Arguments.__init__
+    monkeypatch.setattr(Arguments, "__init__", lambda *given: (made.append(1), make(*given))[1])
+    x, run = weighted_sum()
+    w = np.empty(8)
+    for k in range(3):
+        w[:] = np.arange(8) + k
+        made.clear()
+        assert run(w) == 2 * ((np.arange(8.0) + k) ** 2).sum()
+        assert x.grad.to_numpy().tolist() == [(i + k) ** 2 for i in range(8)]
+        assert bool(made) == (k == 0)
+    alive = weakref.ref(w)
+    del w
+    assert alive() is None
+
+
+def test_what_is_known_of_arrays_of_others_holds_where_they_lie() -> None:
+    """Parts of one array, more of them than are remembered, in any order: also such as are read-only or overlap."""
+    x, run = weighted_sum()
+    whole, draw = np.empty(48), np.random.default_rng(3)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def shifted(x: VECTOR, w: VECTOR, v: VECTOR):
+        for i in range(v.shape[0]):
+            v[i] = w[i] + 1
+            loss[None] += x[i] * v[i]
+
+    for _ in range(120):
+        whole[:] = draw.integers(1, 9, 48)
+        first, size = int(draw.integers(0, 40)), int(draw.integers(7, 9))
+        w = whole[first : first + size]
+        w.flags.writeable = draw.integers(0, 5) > 0
+        before = w.copy()
+        if not w.flags.writeable:
+            with pytest.raises(KernelArgumentError, match="read-only"):
+                run(w)
+            continue
+        assert run(w) == 2 * (before**2).sum()
+        assert x.grad.to_numpy()[:size].tolist() == (before**2).tolist()
+        assert w.tolist() == (before**2).tolist()
+        other = int(draw.integers(0, 41 - size + 7))
+        v = whole[other : other + size]
+        if len(v) == size and abs(first - other) < size:
+            with pytest.raises(DifferentiationError, match="share memory"), ti.ad.Tape(loss):
+                shifted(x, w, v)
+        elif len(v) == size:
+            before = w.copy()
+            with ti.ad.Tape(loss):
+                shifted(x, w, v)
+            assert x.grad.to_numpy()[:size].tolist() == (before + 1).tolist()
+
+
+def test_a_view_is_refused_where_an_array_of_others_was_known() -> None:
+    """Memory that was another's may become a field's, and a view of it lie where the array lay."""
+    _, run = weighted_sum()
+    y = ti.ndarray(ti.f64, 8, needs_grad=True)
+    y.fill(3)
+    lies_there = np.frombuffer(memory_of(y.buffer).view())
+    run(lies_there)
+    run(lies_there)
+    view = y.numpy_view()
+    assert view.ctypes.data == lies_there.ctypes.data
+    with pytest.raises(DifferentiationError, match="is a view of"):
+        run(view)
 
 
 @pytest.mark.parametrize("needs_grad", [True, None])

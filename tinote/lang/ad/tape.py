@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
@@ -518,9 +518,9 @@ class Tape(Documented, Journal):
                     key = buffer, region, instance.specialisation.source.span
                     self._from_outside.setdefault(key, len(self.events))
 
-    def _warn_of_values_from_outside(self) -> None:
+    def _warn_of_values_from_outside(self, written: Mapping[tuple[Buffer, IndexRegion, Span], int]) -> None:
         warned: set[Buffer] = set()
-        for (buffer, region, kernel), count in (self._from_outside or {}).copy().items():
+        for (buffer, region, kernel), count in dict(written).items():
             if buffer not in warned and any(_reads(event, buffer, region) for event in self.events[count:]):
                 warned.add(buffer)
                 warning = DifferentiationError(
@@ -547,7 +547,8 @@ class Tape(Documented, Journal):
         self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:
-        self._warn_of_values_from_outside()
+        if self._from_outside is not None:
+            self._warn_of_values_from_outside(self._from_outside)
         loss = self.loss.buffer
         if self._loss_from_outside and not (self.touches(loss) or loss in self.active):
             raise DifferentiationError(

@@ -57,7 +57,8 @@ _Extents = tuple[int, ...]
 
 def begin_at_zero(field: Field) -> None:
     """Set every element to 0, where a recording begins: the user changes nothing."""
-    field._require_alive()
+    if field._generation != session.resets:
+        field._require_alive()
     note_python_write(field.buffer, ..., 0)
     _set_all(field, 0, 0)
 
@@ -66,7 +67,7 @@ def _set_all(field: Field, source: Any, value: Any) -> None:
     """Every element gets `source`, which is `value` as numbers of this field's type."""
     memory = field.memory
     if memory.is_resident and field._is_alone():
-        if seam.listener is None and type(value) in (int, float) and not value and not np.signbit(value):
+        if seam.listener is None and type(value) in (int, float) and not value and math.copysign(1.0, value) > 0:
             memory.clear()
             return
         memory.to_host(overwritten=True)

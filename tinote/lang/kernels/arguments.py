@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
@@ -32,6 +32,8 @@ _MOST_UNIONS = 4096
 
 #: How many combinations of ndarrays one instance remembers.
 _MOST_KNOWN = 256
+#: How many places of others' arrays it remembers for each of them.
+_MOST_PLACES = 16
 
 
 #: The regions that launches on the same memory touch, and those of their definite stores.
@@ -49,9 +51,22 @@ class ExternalArray(Buffer):
         self.first = bound.address
         self.last = bound.address + bound.nbytes
 
+    def let_go(self) -> None:
+        """The memory lives as long as its owner: the launches on it keep it alive."""
+        self.bound = self.bound._replace(owner=None)
+
     def meets(self, first: int, last: int) -> bool:
         """Whether a range of bytes overlaps it."""
         return max(first, self.first) < min(last, self.last)
+
+
+class OthersArrays(NamedTuple):
+    """What is remembered of launches with others' arrays of the same shapes: the regions, and by where the arrays lie
+    the last launches.
+    """
+
+    regions: RegionEvaluator
+    launches: dict[tuple[tuple[int, bool], ...], Arguments]
 
 
 class RecordingNeeds:
@@ -101,6 +116,7 @@ class Arguments:
     plain: Arguments | None = None
     refused: TinoteError | None = None
     is_remembered = False
+    is_usual = False  # remembered, and recorded for nothing but its gradient
 
     def __init__(
         self,
@@ -420,7 +436,7 @@ class Arguments:
         if not self._actual:
             return
         self.refuse_other_names()
-        if self._is_unshared:
+        if self._is_unshared and not (session.has_views and self.external_arrays):
             return
         written = self.accesses.written
         span = self.specialisation.source.span
@@ -444,7 +460,7 @@ class Arguments:
             met.append((formal.name, actual, first, last))
             if isinstance(actual, ExternalArray):
                 self._refuse_view(formal, actual, span)
-        self._is_unshared = not self.external_arrays  # others lie elsewhere the next time
+        self._is_unshared = True  # in launches on the same memory as well
 
     def _refuse_shadows(self, touched: Set[Buffer], span: Span) -> None:
         """Raise for an argument that is a gradient which the reverse sweep adds to, or a dual that is computed."""
@@ -567,37 +583,65 @@ def recorded_arguments(instance: Any, values: Sequence[Any], request: Request) -
         return known
     made = arguments_of(instance, values, request)
     if made.external_arrays:
-        regions = instance.by_memory.get(_memory_key(request, made.values))
-        if regions is not None:
-            made.take_regions(regions)
+        others = instance.by_memory.get(_memory_key(request, made.values))
+        if others is not None:
+            made.take_regions(others.regions)
     return made
 
 
 def remembered(instance: Any, values: Sequence[Any], request: Request) -> Arguments | None:
     """What was remembered of a launch on the same memory, for one with these values."""
-    arrays = len(instance.specialisation.arrays)
-    known = instance.by_memory.get(_memory_key(request, values[:arrays])) if arrays else None
-    return known.with_values(values) if isinstance(known, Arguments) else None
+    count = len(instance.specialisation.arrays)
+    if not count:
+        return None
+    arrays = values[:count]
+    known = instance.by_memory.get(_memory_key(request, arrays))
+    if type(known) is OthersArrays:
+        known = known.launches.get(_places(arrays))
+    return None if known is None else known.with_values(values)
+
+
+def usual_arguments(instance: Any, values: Sequence[Any], request: Request) -> Arguments | None:
+    """The same, if nothing else is to be asked before the launch is recorded."""
+    if stand_ins.get() is not None:
+        return None
+    known = remembered(instance, values, request)
+    if known is None or not known.is_usual or (session.has_views and known.external_arrays):
+        return None
+    return known
 
 
 def remember(instance: Any, arguments: Arguments) -> None:
-    """Remember what a recording asks of a launch, as long as the fields and ndarrays are there. Others' arrays are
-    looked at anew in each launch, but for the regions, which depend on their shapes; and so is whether fields have
-    duals, which they may get later. Raises `DifferentiationError`.
+    """Remember what a recording asks of a launch, as long as the fields and ndarrays are there. Where others' arrays
+    lie elsewhere each time, only the regions are the same, which depend on their shapes; and whether fields have duals
+    is looked up anew in each launch, since they may get some later. Raises `DifferentiationError`.
     """
-    if arguments.is_remembered or (arguments.request.has_tangents and not arguments.only_arrays):
+    request = arguments.request
+    if arguments.is_remembered or (request.has_tangents and not arguments.only_arrays):
         return
-    arrays, known = arguments.values, instance.by_memory
-    key = _memory_key(arguments.request, arrays)
-    if arguments.external_arrays:
-        if key not in known:
-            _keep(instance, arrays, key, arguments.regions_by_shape())
-        return
+    arrays, external = arguments.values, arguments.external_arrays
+    key = _memory_key(request, arrays)
+    others: OthersArrays | None = None
+    if external:
+        others = instance.by_memory.get(key)
+        if others is None:
+            others = OthersArrays(arguments.regions_by_shape(), {})
+            _keep(instance, arrays, key, others)
+        if request.has_tangents or any(isinstance(path.buffer, ExternalArray) for path in arguments.broken_paths):
+            return  # values that are lost in others' memory are followed longer than the launch is there
     arguments.refuse_shared()
     arguments.look_up()
     kept = arguments.with_values(())  # which holds no memory
     kept.is_remembered = True
-    _keep(instance, arrays, key, kept)
+    kept.is_usual = not (request.has_tangents or kept.stores_to_none or kept.writes_shadows or instance.returns_floats)
+    if others is None:
+        _keep(instance, arrays, key, kept)
+        return
+    for one in (*external, *(() if kept.plain is None else kept.plain.external_arrays)):
+        one.let_go()
+    if len(others.launches) >= _MOST_PLACES:
+        others.launches.clear()
+    others.launches[_places(arrays)] = kept
 
 
 def _keep(instance: Any, arrays: Sequence[BoundArray], key: tuple[Any, ...], found: Any) -> None:
@@ -628,6 +672,11 @@ def refuse_shared_memory(under_way: tuple[Any, tuple[Any, ...]], launch: tuple[A
 def _memory_key(what: Request | str, arrays: Sequence[BoundArray]) -> tuple[Any, ...]:
     """The fields and ndarrays, and the shapes of others' arrays."""
     return (what, *[bound.shape if bound.buffer is None else id(bound.buffer) for bound in arrays])
+
+
+def _places(arrays: Sequence[BoundArray]) -> tuple[tuple[int, bool], ...]:
+    """Where arrays lie, and whether they may be written to."""
+    return tuple([(bound.address, bound.writable) for bound in arrays])
 
 
 def _outlives_a_launch(buffer: Buffer) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
+import sys
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from tinote.compiler.requests import GRADIENT, Request
@@ -513,6 +514,10 @@ class PythonWrite:
         self.code = code
         self.instruction = instruction
 
+    def is_at(self, frame: FrameType, position: Any) -> bool:
+        """Whether this line wrote there."""
+        return self.code is frame.f_code and self.instruction == frame.f_lasti and self.position == position
+
     @property
     def span(self) -> Span:
         """The user's line."""
@@ -523,16 +528,15 @@ def note_change(buffer: Buffer, position: Any) -> bool:
     """Python is about to write to what a kernel reads that touches fields with a gradient. Gives whether all of it is
     known to have changed, until the next launch.
     """
-    frame = users_frame()
-    session.changed = session.order
+    order = session.changed = session.order
     writes = session.changes.get(buffer)
     if writes is None:
         writes = session.changes[buffer] = []
-    elif len(writes) == 1:
-        last = writes[0]
-        if last.code is frame.f_code and last.instruction == frame.f_lasti and last.position == position:
-            last.order = session.order  # as in the iteration before
-            return position is ...
+    usual = sys._getframe(2).f_back  # who has called the method that has called `Field._wrote`
+    if usual is not None and len(writes) == 1 and writes[0].is_at(usual, position):  # as in the iteration before
+        writes[0].order = order
+        return position is ...
+    frame = users_frame()
     if len(writes) >= _MOST_WRITES:
         position = ...
     writes[:] = [one for one in writes if position is not ... and one.position != position]

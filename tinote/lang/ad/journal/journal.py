@@ -52,6 +52,7 @@ from tinote.lang.kernels.arguments import (
     remember,
     remembered,
     request_with_temporaries,
+    usual_arguments,
 )
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
@@ -277,20 +278,29 @@ class Journal(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         if self.runs_again:
             self._keep_arrays([one.buffer for one in values[: len(instance.specialisation.arrays)]])
-        arguments = instance.taped
-        if arguments is None:
-            arguments = self._on_arrays.get(instance)
-            if arguments is not None and not all(map(is_, arguments.values, values)):
-                arguments = None
-        if (
-            arguments is None
-            or arguments.request is not self._usual
-            or self._observers
-            or (values and (Traced in map(type, values) or self.trace.root.taken_out is not None))
-        ):
+        if self._observers or (values and (Traced in map(type, values) or self.trace.root.taken_out is not None)):
+            return self._launching_any(instance, values)
+        arguments: Arguments | None = instance.taped
+        if arguments is None and self._usual is not None:
+            arguments = self._known_on_arrays(instance, values, self._usual)
+        if arguments is None or arguments.request is not self._usual:
             return self._launching_any(instance, values)
         self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, None)
         return launch.old_values
+
+    def _known_on_arrays(self, instance: Instance, values: tuple[Any, ...], usual: Request) -> Arguments | None:
+        """What is known of a launch on the same arrays."""
+        known = self._on_arrays.get(instance)
+        if known is None or not all(map(is_, known.values, values)):
+            known = usual_arguments(instance, values, usual)
+            if known is not None:
+                self._remember_on_arrays(instance, known)
+        return known
+
+    def _remember_on_arrays(self, instance: Instance, arguments: Arguments) -> None:
+        if self._on_arrays is _NOTHING_ON_ARRAYS:
+            self._on_arrays = {}
+        self._on_arrays[instance] = arguments
 
     def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The general case of `launching`, for launches that need more than the memory for their gradient."""
@@ -372,9 +382,7 @@ class Journal(Recorder):
         if found.values:
             remember(instance, found)
             if flow is None and not found.writes_shadows:
-                if self._on_arrays is _NOTHING_ON_ARRAYS:
-                    self._on_arrays = {}
-                self._on_arrays[instance] = found
+                self._remember_on_arrays(instance, found)
         elif flow is None and not found.writes_shadows:
             instance.taped = found
         return found
