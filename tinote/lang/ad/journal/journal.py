@@ -729,9 +729,10 @@ class Journal(Recorder):
         """The traced numbers in a value that is written to a field; None where there are none."""
         if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return None
-        if type(value) is Traced:
+        kind = type(value)
+        if kind is Traced:
             return value.number if self.trace.is_active(value) else None
-        if not holds_traced(value):
+        if kind is float or kind is int or not holds_traced(value):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
             return None
@@ -745,10 +746,11 @@ class Journal(Recorder):
         """Whether a launch has used the field, so that the gradient of written values differs from that of the values
         before.
         """
+        if not self.touches(buffer):
+            return False
         if isinstance(position, tuple) and position[:1] != (...,):
-            if not self.is_followed(buffer) or not is_element(buffer, position[: buffer.rank]):
-                return False
-        return self.touches(buffer)
+            return self.is_followed(buffer) and is_element(buffer, position[: buffer.rank])
+        return True
 
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
