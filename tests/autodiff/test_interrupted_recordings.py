@@ -20,7 +20,7 @@ FILES = (
     "ad/tape.py", "ad/custom.py", "journal/journal.py", "session/state.py", "functional/fwd_mode.py",
     "functional/forward_mode.py", "functional/forward_block.py", "functional/runs.py", "functional/tape_inside.py",
     "functional/pushed_mode.py", "functional/inner.py", "functional/inner_gradient.py",
-    "functional/inner_derivative.py", "functional/effects.py", "functional/again.py",
+    "functional/inner_derivative.py", "functional/effects.py", "journal/events.py",
 )  # fmt: skip
 # Lines that are done by the time Python looks for interrupts, so that none can come in their place.
 DONE = ("recorder.set(", "watchers.remove(", "_open.set(")

@@ -7,7 +7,7 @@ follows values through them, forwards or backwards, asks for this.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinote.ir.buffers import Buffer
 
@@ -38,6 +38,12 @@ class RecordedOperation:
     else:
         sources = results = loaded = written = ()
         always = False
+
+    def emit(self, recorder: Any, known: dict[int, Any]) -> None:
+        """Do it once more under `recorder`, the present one. `known`: the traced numbers that have other values there,
+        which gets its results.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is done once")
 
     @property
     def touched(self) -> set[Buffer]:

@@ -979,9 +979,9 @@ class _Runner(Journal):
     def shadows_with_values(self) -> set[Buffer]:
         return set(self._valued)
 
-    def has_values(self, buffer: Buffer, span: Span) -> None:
-        super().has_values(buffer, span)
-        self._valued.add(buffer)
+    def has_values(self, shadows: Collection[Buffer], span: Span) -> None:
+        super().has_values(shadows, span)
+        self._valued.update(shadows)
 
     def use_shadow(self, buffer: Buffer) -> None:
         if buffer.primal is not None and buffer in self.active and buffer not in self._valued:

@@ -51,7 +51,7 @@ from tinote.ir.query import walk
 from tinote.lang.ad.functional.effects import Effects, in_gradient
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_custom import CustomInBlocks, WithTangents
-from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, lifts_of
+from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -82,8 +82,8 @@ class CustomFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         outer = recorder.get()
-        if outer is not None and isinstance(base_of(outer), Journal):
-            return self._record(outer, lifts_of(outer), caller(), args, kwargs)
+        if outer is not None and isinstance(outer.root, Journal):
+            return self._record(outer, outer.lifts, caller(), args, kwargs)
         if outer is not None and not outer.takes_custom:
             self._require_agreement(outer, caller(), args, kwargs)
         return self._function(*args, **kwargs)
@@ -119,7 +119,7 @@ class CustomFunction:
         """Run the function as a record of the tape below `outer`, in these blocks of pushforwards. `before`: the same,
         if it is repeated. `around`: the blocks in forward mode for which it is tried alone; then the trial is returned.
         """
-        tape = base_of(outer)
+        tape = outer.root
         assert isinstance(tape, Journal)
         gradient = self._required_gradient(span)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
@@ -145,7 +145,7 @@ class CustomFunction:
         def again(present: Recorder, _: NumberOf) -> dict[int, Any]:
             before, session.launches = session.launches, launches
             try:
-                self._record(present, [*lifts_of(present), *lifts], span, args, kwargs, blocks)
+                self._record(present, [*present.lifts, *lifts], span, args, kwargs, blocks)
             finally:
                 session.launches = before
             return {}  # numbers come in and out as constants

@@ -27,7 +27,7 @@ from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inputs import size_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, next_depth
+from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
 from tinote.lang.ad.journal.events import Custom, Event, Record
@@ -396,7 +396,7 @@ class Tape(Documented, Journal):
 
     def _begin_inside(self, outer: Recorder, span: Span) -> None:
         """Become a part of the outer recording."""
-        base_of(outer).begin_all_duals()
+        outer.root.begin_all_duals()
         if isinstance(outer, Journal | PushedMode):
             self._inner = self._inside(outer, span)
         else:
@@ -427,7 +427,7 @@ class Tape(Documented, Journal):
                 notes=[Note("inside of this", outer.opened)],
             )
         found = tape_inside(self, outer, self.loss, span, clears=self.clear_gradients)
-        self.depth = next_depth(outer)  # what it has recorded runs again in a block of this depth
+        self.depth = outer.next_depth  # what it has recorded runs again in a block of this depth
         self.opened_within = outer.opened_notes()
         self._trace_within(outer)
         return found

@@ -37,7 +37,7 @@ import operator
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dis import opmap
 from numbers import Number, Real
 from typing import Any, NamedTuple, Protocol, final
@@ -93,6 +93,17 @@ class Computed(RecordedOperation):
     def adjoints(self, adjoint: Dual) -> tuple[Dual, ...]:
         """The adjoints of the operands, by that of the result."""
         return self.rule.adjoints(adjoint, dual_of(self.result), *[dual_of(one) for one in self.operands])
+
+    def emit(self, recorder: Any, known: dict[int, Any]) -> None:
+        operands = [number_now(one, known) for one in self.operands]
+        value = self.rule.value(*constants(tuple(operands)))
+        symbol = value if type(value) is Traced else None
+        known[self.number] = _differentiated(self.rule, stored(value), operands, symbol)
+
+
+def number_now(one: Any, known: Mapping[int, Any]) -> Any:
+    """What a recorded number is where those in `known` have other values; anything else is what it was."""
+    return known.get(one.number, one) if type(one) is Traced else one
 
 
 class SymbolicNumber(Protocol):
@@ -800,14 +811,8 @@ def kind_of_dual(operand: Traced | float) -> type[Dual]:
     return SumOfSquares if operand.is_sum_of_squares else Dual
 
 
-def computed_again(rule: ScalarRule, operands: Sequence[Any]) -> Any:
-    """What a rule makes of these operands, as a number of the present recording."""
-    value = rule.value(*constants(tuple(operands)))
-    return _differentiated(rule, stored(value), operands, value if type(value) is Traced else None)
-
-
 def computed_as(rule: ScalarRule, value: float, operands: Sequence[Any]) -> Any:
-    """The same where the `value` is known."""
+    """What a rule makes of these operands, whose `value` is known, as a number of the present recording."""
     return _compute(rule, value, operands)
 
 

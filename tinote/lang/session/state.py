@@ -101,8 +101,9 @@ class Recorder:
     lets_record = False
     #: whether functions with a custom gradient run without being followed by their launches (else these must agree)
     takes_custom = True
-    #: how many levels of derivatives around it have memory of their own (`ad/functional/pushed_mode.py`)
-    depth = 0
+    #: how many levels of derivatives around it have memory of their own (`ad/functional/pushed_mode.py`), and the
+    #: greatest such number of the blocks that have recorded here
+    depth = deepest = 0
     #: where it was opened, if that is known
     opened: Span | None = None
     #: the same for what is around it, as notes
@@ -137,6 +138,36 @@ class Recorder:
             caller(),
             hint="open it in the function that is sent",
         )
+
+    @property
+    def root(self) -> Recorder:
+        """The recording below all blocks of pushforwards (`ad/functional/pushed_mode.py`)."""
+        return self
+
+    @property
+    def lifts(self) -> list[Any]:
+        """The blocks of pushforwards up to this one, the outermost first."""
+        return []
+
+    @property
+    def next_depth(self) -> int:
+        """A depth that nothing around uses."""
+        return 1 + max([self.root.depth, *[block.depth for block in self.lifts]])
+
+    @property
+    def shadows_with_values(self) -> set[Buffer]:
+        """The gradients and duals that hold values here: the results of derivatives inside of this one."""
+        return set()
+
+    def keep_gradients_apart(self) -> None:
+        """A derivative inside of this one is about to compute gradients of its own."""
+
+    def has_values(self, shadows: Collection[Buffer], span: Span) -> None:
+        """These gradients or duals are results of a derivative inside of this one, at `span`: ordinary values."""
+
+    def leaving_value(self, buffer: Buffer) -> AbstractContextManager[Buffer]:
+        """A block in which such a gradient or dual gets its value; gives the place of that. Other memory is its own."""
+        return nullcontext(buffer)
 
     def used(self) -> Mapping[Buffer, bool]:
         """The memory that it has used so far, and whether it has written there, as far as that is known."""

@@ -13,10 +13,12 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Write
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.values import held_now, hold
+from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import constants
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, observed_arguments
-from tinote.lang.session.state import memory_of, watching
+from tinote.lang.session.state import Recorder, memory_of, note_python_write, watching
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.source import Span, caller
 
@@ -161,10 +163,22 @@ class Effects:
         )
 
 
-def computed_inside(buffers: Collection[Buffer]) -> None:
-    """Report to listeners that a block has computed these gradients and duals (`Effects.computed`)."""
+def note_values(outer: Recorder, shadows: Collection[Buffer], span: Span) -> None:
+    """A block inside of `outer`, opened at `span`, has computed these gradients or duals."""
+    outer.has_values(shadows, span)
     for one in _open.get():
-        one.computed.update(buffers)
+        one.computed.update(shadows)
+
+
+def leave_value(outer: Recorder, shadow: Buffer, value: Any) -> None:
+    """Set a gradient or dual to the result of a block inside of `outer`: a number, or an array's contents."""
+    with outer.leaving_value(shadow) as held:
+        if isinstance(value, Field):
+            note_python_write(shadow, ..., None, value.buffer)
+            hold(held, held_now(value.buffer))
+        else:
+            note_python_write(shadow, ..., value)
+            hold(held, value)
 
 
 @contextmanager

@@ -17,17 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.functional.again import keep_gradients_apart, leave_value, shadows_are_values
 from tinote.lang.ad.functional.directions import SeveralDirections
+from tinote.lang.ad.functional.effects import leave_value, note_values
 from tinote.lang.ad.functional.forward_mode import ForwardMode, direction_of
-from tinote.lang.ad.functional.pushed_mode import (
-    PushedMode,
-    Unrecorded,
-    base_of,
-    lifts_of,
-    next_depth,
-    shadows_with_values,
-)
+from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -40,7 +33,7 @@ from tinote.source import caller
 
 def takes_forward_blocks(outer: Recorder | None) -> bool:
     """Whether a forward-mode block inside of `outer` is one of this kind."""
-    base = None if outer is None else base_of(outer)
+    base = None if outer is None else outer.root
     if isinstance(base, ForwardMode):
         return base.takes_blocks and not isinstance(base, SeveralDirections)
     return isinstance(base, Journal | Unrecorded)
@@ -62,8 +55,8 @@ class ForwardBlock:
         try:
             self._around = around = pushed_from(self._outer)
             self._clear_duals(around)
-            self._block = block = PushedMode(around, next_depth(around), self._span)
-            block.duals_are_values = isinstance(base_of(around), Unrecorded)
+            self._block = block = PushedMode(around, around.next_depth, self._span)
+            block.duals_are_values = isinstance(around.root, Unrecorded)
             for field, direction in zip(self._params, self._seeds, strict=True):
                 block.point(field, direction)
             recorder.set(block)
@@ -73,8 +66,8 @@ class ForwardBlock:
 
     def _clear_duals(self, around: Recorder) -> None:
         """The duals that blocks before this one have left are zero."""
-        base = base_of(around)
-        for buffer in sorted(shadows_with_values(around), key=lambda one: one.name):
+        base = around.root
+        for buffer in sorted(around.shadows_with_values, key=lambda one: one.name):
             if _is_dual(buffer):
                 leave_value(around, buffer, 0.0)
         if isinstance(base, Journal) and base.tangents is None:
@@ -97,10 +90,10 @@ class ForwardBlock:
             own = block.tangent_field(field) if field in self._losses else block.known_tangents(field.buffer)
             if own is not None and field.has_dual and (field in self._losses or field not in self._params):
                 found.append((field.dual, own))
-        base = base_of(around)
+        base = around.root
         if isinstance(base, Journal) and base.is_inner:
-            keep_gradients_apart(around)
-        shadows_are_values(around, [dual.buffer for dual, _ in found], self._span)
+            around.keep_gradients_apart()
+        note_values(around, [dual.buffer for dual, _ in found], self._span)
         for dual, own in found:
             leave_value(around, dual.buffer, own)
 
@@ -127,7 +120,7 @@ def pushed_from(outer: Recorder) -> Recorder:
     """Where `outer` is a forward-mode block, or lies in one: let that go on as one whose tangents are in fields of
     their own. Gives the recorder from now on.
     """
-    mode = base_of(outer)
+    mode = outer.root
     if not isinstance(mode, ForwardMode):
         return outer
     if (listener := active_listener()) is not None:
@@ -137,7 +130,7 @@ def pushed_from(outer: Recorder) -> Recorder:
     block = PushedMode(base, 0, mode.opened)
     block.duals_are_values = True
     block.adopted = mode.trace
-    block.values = shadows_with_values(mode)
+    block.values = mode.shadows_with_values
     block.lose(mode.lost)
     for field in _floats():
         tangent = mode.tangent(field.buffer)
@@ -146,7 +139,7 @@ def pushed_from(outer: Recorder) -> Recorder:
             assert own is not None
             numbers(own.buffer)[...] = numbers(tangent)
     mode.goes_on(_PushedFurther(block))
-    around = lifts_of(outer)
+    around = outer.lifts
     for lift, below in zip(around, [block, *around], strict=False):
         lift.goes_on_over(below)
     found = around[-1] if around else block

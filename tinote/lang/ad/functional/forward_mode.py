@@ -153,7 +153,7 @@ class ForwardMode(Recorder):
 
     @property
     def shadows_with_values(self) -> set[Buffer]:
-        """Gradients are values, which have tangents."""
+        # Gradients are values, which have tangents.
         return {field.grad.buffer for field in list(session.fields) if field.buffer.primal is None and field.has_grad}
 
     @property

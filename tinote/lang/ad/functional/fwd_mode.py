@@ -25,7 +25,6 @@ from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_block import ForwardBlock, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import base_of
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
@@ -164,7 +163,7 @@ class FwdMode(Documented):
                 hint="leave clear_gradients=False out",
                 notes=outer.opened_notes(),
             )
-        base_of(outer).begin_all_duals()
+        outer.root.begin_all_duals()
         self._inner = ForwardBlock(outer, *self._given)
         self._inner.enter()
 

@@ -23,7 +23,7 @@ from tinote.lang.ad.functional.inner import (
 )
 from tinote.lang.ad.functional.inner_gradient import gradient_within
 from tinote.lang.ad.functional.inputs import Bound, shape_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded, base_of, next_depth
+from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded
 from tinote.lang.ad.functional.runs import result_of
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.journal import Journal
@@ -58,7 +58,7 @@ def refuse_capture(what: str) -> None:
 @contextmanager
 def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     """A block in which an inner derivative runs."""
-    base = base_of(outer)
+    base = outer.root
     base.begin_all_duals()
     around: AbstractContextManager[None]
     if isinstance(base, ForwardMode):
@@ -116,7 +116,7 @@ def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
 def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """The value and the product of an inner derivative in forward mode, as parts of the recording around it."""
     task = inner.task
-    block = PushedMode(outer, next_depth(outer), inner.span)
+    block = PushedMode(outer, outer.next_depth, inner.span)
     try:
         bound = _pointed(block, inner)
         with block.running(), bound.running():
@@ -132,7 +132,7 @@ def _hessian_products(outer: Recorder, inner: Inner) -> tuple[Any, list[Any], li
     """The value, the gradients and the products of the Hessian and the directions, as parts of the recording around:
     the gradient, in a block of pushforwards.
     """
-    block = PushedMode(outer, next_depth(outer), inner.span)
+    block = PushedMode(outer, outer.next_depth, inner.span)
     try:
         bound = _pointed(block, inner)
         with block.running(), bound.running():

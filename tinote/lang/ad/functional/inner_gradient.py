@@ -19,7 +19,7 @@ Where that recording is swept, let w be the adjoint of g. It is propagated as th
 tangent of F along w, since the order of derivatives does not matter (Schwarz's theorem, for continuous second
 derivatives). So what f has recorded is done once more in one more block of pushforwards, with w as the direction, and a
 sweep through that gives the adjoints of the inputs. The code of f itself runs once: the recorded operations have all
-parts of numbers and fields already (`again.py`), and a recording in which they are done once more differentiates them
+parts of numbers and fields already (`runs.py`), and a recording in which they are done once more differentiates them
 like any others.
 
 The levels are separate: numbers of the inner recording belong to their own trace, inner gradients replace the outer
@@ -39,7 +39,6 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
@@ -50,16 +49,8 @@ from tinote.lang.ad.functional.inner import (
     refuse_written,
 )
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_or_array
-from tinote.lang.ad.functional.pushed_mode import (
-    PushedMode,
-    base_of,
-    fields_of,
-    lifts_of,
-    next_depth,
-    number_of,
-    parts_of,
-)
-from tinote.lang.ad.functional.runs import record, recorded_from
+from tinote.lang.ad.functional.pushed_mode import PushedMode, fields_of, number_of, parts_of
+from tinote.lang.ad.functional.runs import Emission, record, recorded_from
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
@@ -163,8 +154,8 @@ class InnerGradient:
     def __init__(self, outer: Recorder, inner: Inner) -> None:
         self.outer = outer
         self.inner = inner
-        self.lifts = lifts_of(outer)
-        self.base = base = base_of(outer)
+        self.lifts = outer.lifts
+        self.base = base = outer.root
         self.recording = base if isinstance(base, Journal) else None
         self.carries = base.derivative.has_tangents if isinstance(base, Journal) else isinstance(base, ForwardMode)
         if self.recording is not None:  # which differentiates it
@@ -264,7 +255,7 @@ class InnerGradient:
         effects.read_by_python(journal)
         if not (self.carries or self.lifts):
             outer.took(self.inner.name, done_by(journal))
-        self._program = Again(journal)
+        self._program = Emission(journal)
         outer.deepest = max(outer.deepest, journal.deepest)
         #: of the parts of results and inputs, in order
         self._values, self._gradients = values, [part for parts in gradients for part in reversed(parts)]
@@ -451,7 +442,7 @@ class InnerGradient:
         """A block in which f is done once more: in a journal, and there in a block of pushforwards along a direction.
         At its end memory is as it was.
         """
-        depth = 1 + max(self._program.deepest, next_depth(self.base) - 1)
+        depth = 1 + max(self._program.deepest, self.base.next_depth - 1)
         journal, launches = self._journal(self.base.trace), session.launches
         written = self._effects.written if self.carries else ()
         kept = MemoryCopies([memory_of(one.tangent) for one in written if one.tangent is not None])
@@ -527,7 +518,7 @@ class _Direction(PushedMode):
         self._kept = kept
 
     def _use(self, found: Field, of: Field) -> None:
-        duals = (found.dual, found.grad.dual) if base_of(self).clears_duals else ()
+        duals = (found.dual, found.grad.dual) if self.root.clears_duals else ()
         for one in (found, found.grad, *duals) if found.buffer not in self.used else ():
             self._kept.add(one.memory)
             one.memory.clear()

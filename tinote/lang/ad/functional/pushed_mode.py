@@ -12,7 +12,7 @@ shadows. Perturbations of different depths are separate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, ref
@@ -23,8 +23,6 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.pushed import PushedSpecialisation
 from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import copy_tangents
 from tinote.lang.ad.memory.undo import numbers
@@ -74,27 +72,6 @@ def _lives(field: Field) -> bool:
     return field._generation == session.resets
 
 
-def lifts_of(outer: Recorder) -> list[PushedMode]:
-    """The blocks of this kind that record under `outer`, the outermost first."""
-    found: list[PushedMode] = []
-    while isinstance(outer, PushedMode):
-        found.insert(0, outer)
-        outer = outer.base
-    return found
-
-
-def base_of(outer: Recorder) -> Recorder:
-    """The recording below all of these blocks."""
-    while isinstance(outer, PushedMode):
-        outer = outer.base
-    return outer
-
-
-def next_depth(outer: Recorder) -> int:
-    """A depth that nothing around uses."""
-    return 1 + max([base_of(outer).depth, *[block.depth for block in lifts_of(outer)]])
-
-
 def parts_of(value: Any, lifts: Sequence[PushedMode]) -> list[Any]:
     """The parts that a number has in these blocks: without the mark of the last one, then with it."""
     if not lifts:
@@ -119,13 +96,6 @@ def fields_of(field: Field, lifts: Sequence[PushedMode]) -> list[Field]:
     if tangents is None:
         raise DifferentiationError(f"'{field.name}' was declared to be constant", caller())
     return [*fields_of(field, lifts[:-1]), *fields_of(tangents, lifts[:-1])]
-
-
-def shadows_with_values(outer: Recorder) -> set[Buffer]:
-    """The gradients and duals that hold values in `outer`: the results of inner blocks."""
-    base = base_of(outer)
-    found = base.shadows_with_values if isinstance(base, Journal | ForwardMode) else set()
-    return found.union(*[block.values for block in lifts_of(outer)])
 
 
 class Unrecorded(Recorder):
@@ -157,14 +127,34 @@ class PushedMode(Recorder):
         self.trace.computes = self
         self.clears_duals = base.clears_duals
         #: gradients and duals that hold the results of finished blocks
-        self.values = shadows_with_values(base)
+        self.values = base.shadows_with_values
         #: memory declared constant that holds varying values, and where these were written
         self.lost: dict[Buffer, Span] = {} if again is None else dict(again.lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
         self.used: dict[Buffer, Field] = {}
-        found = base_of(base)
-        if isinstance(found, Journal):
-            found.deepest = max(found.deepest, depth)
+        self.root.deepest = max(self.root.deepest, depth)
+
+    @property
+    def root(self) -> Recorder:
+        return self.base.root
+
+    @property
+    def lifts(self) -> list[PushedMode]:
+        return [*self.base.lifts, self]
+
+    @property
+    def shadows_with_values(self) -> set[Buffer]:
+        return self.base.shadows_with_values | self.values
+
+    def keep_gradients_apart(self) -> None:
+        self.base.keep_gradients_apart()
+
+    def has_values(self, shadows: Collection[Buffer], span: Span) -> None:
+        self.base.has_values(shadows, span)
+        self.values.update(shadows)
+
+    def leaving_value(self, buffer: Buffer) -> AbstractContextManager[Buffer]:
+        return self.base.leaving_value(buffer)
 
     def lose(self, lost: Mapping[Buffer, Span]) -> None:
         """This memory, which has no tangent, holds values that vary, since these places."""

@@ -1,20 +1,24 @@
-"""A recorded run of a differentiated function, and the reverse sweep through it."""
+"""A recorded run of a differentiated function, the reverse sweep through it, and its emission to another recorder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.effects import note_values
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_in, number_or_array
 from tinote.lang.ad.functional.seeds import store_seed
+from tinote.lang.ad.journal.events import Custom, Event, Write, outermost
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace, Traced, constants
+from tinote.lang.data.traced import Trace, Traced, constants, number_now
 from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values
 from tinote.lang.session.state import Recorder, recorder, recording_as
 from tinote.source import Span, caller
@@ -63,6 +67,68 @@ class Run(NamedTuple):
     def gradients(self, sweep: Sweep) -> list[Any]:
         """The results of a sweep, for each input."""
         return [one.gradient(sweep) for one in self.bound.inputs]
+
+
+class Emission:
+    """The program of a journal that recorded all that its repetition requires (`Journal.will_run_again`), to be emitted
+    to other recorders: in a recording with tangents, the same operations compute tangents, too.
+    """
+
+    def __init__(self, recorded: Journal) -> None:
+        self._events = list(recorded.events)
+        self._recorded = recorded
+        #: the greatest depth of the blocks of pushforwards that recorded it (`Recorder.depth`)
+        self.deepest = recorded.deepest
+        #: gradients and duals that hold results of inner blocks
+        self._shadows = {one: span for one, span in recorded.active.items() if one.primal is not None}
+        for event in self._events:
+            if isinstance(event, RecordedLaunch):
+                event.drop_saved()
+
+    def close(self) -> None:
+        """Free its memory: it will not be emitted again."""
+        self._recorded.runs_again = False
+        for event in self._events:
+            if isinstance(event, Custom) and event.release is not None:
+                event.release()
+        self._events, self._recorded.used_arrays = [], {}
+
+    def run(self, recorder: Recorder, given: Mapping[int, Any]) -> dict[int, Any]:
+        """Emit all but `initialise` to `recorder`, the present one. `given`: replacements for numbers, those from
+        outside among them. Returns the numbers that it has computed, by those that they were.
+        """
+        known: dict[int, Any] = dict(given)
+        recorder.root.deepest = max(recorder.root.deepest, self.deepest)
+        if self._shadows:
+            recorder.keep_gradients_apart()
+            note_values(recorder, self._shadows, next(iter(self._shadows.values())))
+        for event in outermost(self._events):
+            if event not in self._first_writes:
+                event.emit(recorder, known)
+        return known
+
+    @cached_property
+    def _first_writes(self) -> dict[Event, None]:
+        """The writes by Python that initialise differentiated fields: no event before them used the fields."""
+        found: dict[Event, None] = {}
+        used: set[Buffer] = set()
+        for event in self._events:
+            if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
+                if event.target not in used:
+                    found[event] = None
+                    continue
+            used.update(event.touched)
+        return found
+
+    def initialise(self, recorder: Recorder) -> None:
+        """Repeat Python's writes of initial values of fields."""
+        for event in self._first_writes:
+            event.emit(recorder, {})
+
+    @staticmethod
+    def results(recorded: Sequence[Any], known: Mapping[int, Any]) -> list[Any]:
+        """The numbers that these recorded results are in the run that has computed `known`, and fields."""
+        return [number_now(one, known) for one in recorded]
 
 
 def refuse_open_recorder(what: str) -> None:

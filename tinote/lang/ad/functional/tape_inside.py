@@ -31,18 +31,13 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import (
-    Again,
-    keep_gradients_apart,
-    leave_value,
-    shadows_are_values,
-)
-from tinote.lang.ad.functional.effects import Effects
+from tinote.lang.ad.functional.effects import Effects, leave_value, note_values
 from tinote.lang.ad.functional.inner import Inner
 from tinote.lang.ad.functional.inner_derivative import contents_of, inside, refuse_capture
 from tinote.lang.ad.functional.inner_gradient import GradientPart, InnerGradient
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field, shadows_with_values
+from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field
+from tinote.lang.ad.functional.runs import Emission
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
@@ -73,7 +68,7 @@ class TapeInside:
 
     def enter(self) -> None:
         """Before the tape changes anything."""
-        keep_gradients_apart(self._outer)
+        self._outer.keep_gradients_apart()
 
     def start(self) -> None:
         """Begin the tape's recording."""
@@ -176,7 +171,7 @@ class _TapeGradient(InnerGradient):
     def __init__(
         self, tape: Journal, outer: Journal, loss: Field, effects: Effects, before: Mapping[Buffer, Array], span: Span
     ) -> None:
-        self._program = Again(tape)
+        self._program = Emission(tape)
         super().__init__(outer, _InnerTape(DifferentiatedFunction("Tape", self._program.run, loss, loss), (), span))
         self._tape = tape
         self._effects = effects
@@ -211,8 +206,7 @@ class _TapeGradient(InnerGradient):
                 kept_bytes=effects.start.nbytes,
             )
         )
-        for buffer in every:
-            self.recording.has_values(buffer, self.inner.span)
+        self.recording.has_values(every, self.inner.span)
 
     def _release(self) -> None:
         self._effects.start = MemoryCopies()
@@ -255,8 +249,8 @@ class _TapeAsFunction(TapeInside):
         known = [field for field in _with_gradients() if not is_tangent_field(field)]
         fields = [field for field in known if field.grad.buffer in changed]
         found = self._gradients(fields) if fields else []
-        have_values = shadows_with_values(outer)
-        shadows_are_values(outer, [field.grad.buffer for field in known], self._span)
+        have_values = outer.shadows_with_values
+        note_values(outer, [field.grad.buffer for field in known], self._span)
         for field, gradient in zip(fields, found, strict=True):
             leave_value(outer, field.grad.buffer, gradient)
         for field in known:
@@ -271,7 +265,7 @@ class _TapeAsFunction(TapeInside):
         """
         tape, outer = self._tape, self._outer
         self._effects.read_by_python(tape)
-        again = Again(tape)
+        again = Emission(tape)
         numbers = tuple(tape.trace.taken_in.values())
         self._effects.start.put_back()
         tape.take_gradients_back()

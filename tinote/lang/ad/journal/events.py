@@ -21,10 +21,12 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues
-from tinote.lang.data.traced import Computed, Traced
+from tinote.lang.ad.memory.values import element_at, held_now, hold, store
+from tinote.lang.data.traced import Computed, Traced, number_now, objects
 from tinote.lang.index_regions import IndexRegions
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import ExternalArray
+from tinote.lang.session.state import Recorder, note_python_write
 from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.source import NOWHERE, Span
@@ -80,6 +82,10 @@ class Custom(RecordedOperation):
     parts: int = 0
 
     always: ClassVar[bool] = True
+
+    def emit(self, recorder: Recorder, known: dict[int, Any]) -> None:
+        assert self.again is not None
+        known.update(self.again(recorder, lambda one: number_now(one, known)))
 
     def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
         return () if self.reads_active is None else self.reads_active(reached)
@@ -149,6 +155,10 @@ class Read(RecordedOperation):
     def loaded(self) -> tuple[Buffer]:
         return (self.buffer,)
 
+    def emit(self, recorder: Recorder, known: dict[int, Any]) -> None:
+        value = element_at(self.buffer, self.position)
+        known[self.number] = recorder.number_at(self.buffer, self.position, value)
+
 
 class Write(RecordedOperation):
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
@@ -196,6 +206,25 @@ class Write(RecordedOperation):
     def is_whole(self) -> bool:
         """Whether all elements got new values."""
         return self.position is ...
+
+    def emit(self, recorder: Recorder, known: dict[int, Any]) -> None:
+        with recorder.leaving_value(self.target) as target:
+            if self.source is not None:
+                note_python_write(self.target, self.position, None, self.source)
+                hold(target, held_now(self.source))
+                return
+            value = self._now(known)
+            note_python_write(self.target, self.position, value)
+            store(target, self.position, value)
+
+    def _now(self, known: dict[int, Any]) -> Any:
+        """The written values, with these numbers."""
+        if self.numbers is None:
+            return self.values
+        if isinstance(self.numbers, int):
+            return known.get(self.numbers, self.values.item())
+        pairs = zip(self.numbers.ravel().tolist(), self.values.ravel().tolist(), strict=True)
+        return objects([known.get(number, value) for number, value in pairs], self.numbers.shape)
 
 
 def outermost(events: Iterable[Event]) -> Iterator[Event]:

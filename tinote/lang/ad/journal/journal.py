@@ -162,8 +162,6 @@ class Journal(Recorder):
     runs_again = False
     #: the arrays that it uses, which have to live until then
     used_arrays: dict[Buffer, Any]
-    #: the greatest depth of the blocks of pushforwards that have recorded here (`Recorder.depth`)
-    deepest = 0
     #: whether it is part of another recording, which differentiates its derivatives
     is_inner = False
 
@@ -464,16 +462,16 @@ class Journal(Recorder):
             self.tangents[buffer] = temporary_shadow(buffer, "dual")
 
     @contextmanager
-    def leaving_values(self) -> Iterator[None]:
-        """A block in which gradients and duals take the results of an inner block."""
-        before, self._leaves_values = self._leaves_values, True
+    def leaving_value(self, buffer: Buffer) -> Iterator[Buffer]:
+        before = self._leaves_values
+        self._leaves_values = before or buffer.primal is not None
         try:
-            yield
+            yield self.duals_apart.get(buffer, buffer)
         finally:
             self._leaves_values = before
 
     def keep_gradients_apart(self) -> None:
-        """Save the gradients before an inner block computes its own."""
+        self.may_change_gradients()
         if self.shadows_before is None:
             self.shadows_before = ShadowsBefore()
         self.shadows_before.keep(own_gradients())
@@ -489,16 +487,15 @@ class Journal(Recorder):
 
     @property
     def shadows_with_values(self) -> set[Buffer]:
-        """The gradients and duals that hold results of inner blocks."""
         return {buffer for buffer in self.active if buffer.primal is not None}
 
-    def has_values(self, buffer: Buffer, span: Span) -> None:
-        """Note that a gradient or dual holds the result of an inner block, at `span`: ordinary values."""
-        if buffer not in self.active:
-            self.activate(buffer, span)
-        self._uses[buffer] = True
-        if buffer.primal is not None and buffer.primal.tangent is buffer:
-            self._keep_dual_apart(buffer)
+    def has_values(self, shadows: Collection[Buffer], span: Span) -> None:
+        for buffer in shadows:
+            if buffer not in self.active:
+                self.activate(buffer, span)
+            self._uses[buffer] = True
+            if buffer.primal is not None and buffer.primal.tangent is buffer:
+                self._keep_dual_apart(buffer)
 
     def _keep_dual_apart(self, dual: Buffer) -> None:
         """Prepare a dual to hold a value: elsewhere, if it holds a tangent here. If it may hold a tangent of an outer

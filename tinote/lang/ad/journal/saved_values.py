@@ -27,11 +27,13 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.undo import Overwritten, UndoLog
 from tinote.lang.data.layout import array_over
+from tinote.lang.data.traced import Traced
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING, AccessRegions, BufferRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, RecordingNeeds, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import is_viewed, memory_of, session
+from tinote.lang.kernels.unwritable import launch_on_copies
+from tinote.lang.session.state import Recorder, is_viewed, memory_of, note_launch_outside, session
 from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.pool import pool
@@ -237,6 +239,20 @@ class RecordedLaunch(RecordedOperation):
             return values
         given = {at: numbers[number] for at, number in self.places if number in numbers}
         return tuple([given.get(k, value) for k, value in enumerate(values)]) if given else values
+
+    def emit(self, recorder: Recorder, known: dict[int, Any]) -> None:
+        instance, given = self.instance, self.replay_arguments(known)
+        if session.watchers and session.watchers != [recorder]:
+            note_launch_outside(instance, given)
+        try:
+            recorder.under_way = instance, given
+            native = recorder.launching(instance, given) or instance.primal
+            results = launch_on_copies(native.launch, given) if instance.writes_copies else native.launch(given)
+            recorder.launched()
+        finally:
+            recorder.under_way = None
+        if self.results:
+            known.update(zip(self.results, [one for one in results if type(one) is Traced], strict=True))
 
     def drop_saved(self) -> None:
         """Free the data for its gradient: there will be no further sweep."""

@@ -25,7 +25,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, lifts_of
+from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep, Launched
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -90,8 +90,8 @@ class ImplicitSolve:
         elif isinstance(found, ForwardMode):
             self._forward(found)
         elif isinstance(found, PushedMode):
-            base = base_of(found)
-            lifts = len(lifts_of(found))
+            base = found.root
+            lifts = len(found.lifts)
             is_within = lifts == 1 and isinstance(base, ForwardMode) and base.takes_blocks
             if is_within or (base.lets_record and lifts <= 2):
                 self._forward_twice(found)
@@ -231,7 +231,7 @@ class ImplicitSolve:
 
     def _forward_twice(self, found: PushedMode) -> None:
         """In forward mode that `found` lies in."""
-        base, effects = base_of(found), Effects()
+        base, effects = found.root, Effects()
         with effects.listening(), recording_as(base if base.lets_record else None):
             self._run()  # says what it reads and writes
             note_overwriting(self._point.buffer)
