@@ -39,6 +39,9 @@ class RecordedOperation:
         sources = results = loaded = written = ()
         always = False
 
+    def need(self, saved: Any) -> Any:
+        """Its gradient needs the present values of memory, which `saved` keeps."""
+
     def emit(self, recorder: Any, known: dict[int, Any]) -> None:
         """Do it once more under `recorder`, the present one. `known`: the traced numbers that have other values there,
         which gets its results.

@@ -57,6 +57,7 @@ from tinote.lang.ad.journal.step_log import (
     place,
 )
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.attempts import StepCapture, runs_plainly
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -433,8 +434,7 @@ class _Chain:
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
                 self.span,
                 self._reverse,
-                loaded=self.loaded,
-                written={buffer for buffer, _ in self.first.regions},
+                BlockEffects(self.loaded, {buffer for buffer, _ in self.first.regions}),
                 lost=lost,
                 scratch=self.first.regions,
                 gradient_tasks=tuple(
@@ -938,8 +938,8 @@ class _Runner(Journal):
         self.note_active(custom)
         known = self._chain.customs.setdefault(custom.span, custom)
         known.active |= custom.active
-        known.loaded |= custom.loaded
-        known.written |= custom.written - custom.made
+        known.effects.loaded |= custom.loaded
+        known.effects.written |= custom.written - custom.made
         self._chain.loaded |= custom.loaded - self._made.keys()
         self._chain.recorded |= custom.written - self._made.keys()
 

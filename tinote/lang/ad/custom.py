@@ -55,11 +55,12 @@ from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
-from tinote.lang.index_regions import IndexRegion, IndexRegions, region_at, whole_region
+from tinote.lang.index_regions import IndexRegion, region_at
 from tinote.lang.kernels.access_region import BufferRegions, whole_regions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, observed_arguments
 from tinote.lang.kernels.func import Func, with_replacement
@@ -151,7 +152,9 @@ class CustomFunction:
             return {}  # numbers come in and out as constants
 
         launches = session.launches  # the same draws
-        custom = Custom(self._name, span, pull, scratch=_elements(scratch, span), again=again, uses={})
+        custom = Custom(
+            self._name, span, pull, BlockEffects(follows=True), scratch=_elements(scratch, span), again=again
+        )
         custom.is_function = custom.tells_gradients = True
         blocks = CustomInBlocks(custom, lifts, around, before) if lifts or tries else None
         if blocks is not None:
@@ -439,12 +442,12 @@ class Inside(InCustom):
         self._tape.took_launch(instance, values)
         arguments = observed_arguments(instance, values)
         arguments.refuse_other_names()
-        touched = arguments.accesses
-        self._custom.loaded |= {b for b in touched.loaded - self._custom.fully_overwritten if b.primal is None}
-        self._custom.written |= {b for b in touched.written if isinstance(b, ExternalArray)}
+        touched, own = arguments.accesses, self._custom.effects
+        own.load([b for b in touched.loaded if b.primal is None])
+        own.written.update([b for b in touched.written if isinstance(b, ExternalArray)])
         effects = arguments.effects(values)
         for buffer, region in effects.live_in:
-            self._use(buffer, region)
+            own.use(buffer, region)
         for buffer, region in effects.written:
             self._wrote(buffer, region)
 
@@ -454,38 +457,34 @@ class Inside(InCustom):
         if self._tape.trace.holds(value):
             _tell_lost(self._tape, self._custom.name, caller())
         if source is not None:
-            self._custom.loaded.add(source)
-            self._use(source)
+            self._custom.effects.loaded.add(source)
+            self._custom.effects.use(source)
         elif position is ...:
-            self._custom.fully_overwritten.add(buffer)
+            self._custom.effects.filled.add(buffer)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self._tape.looked_at.setdefault(buffer, False)
-        self._use(buffer, region_at(buffer, position))
+        self._custom.effects.use(buffer, region_at(buffer, position))
         return value
 
     def taking(self, buffer: Buffer) -> None:
         self._tape.looked_at.setdefault(buffer, False)
-        self._use(buffer)
+        self._custom.effects.use(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)
 
     def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
-        self._custom.loaded |= set(loaded) - self._custom.fully_overwritten
-        self._custom.written |= set(written)
+        own = self._custom.effects
+        own.load(loaded)
+        own.written.update(written)
         for buffer in (*loaded, *written):
-            self._use(buffer)
-
-    def _use(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        region = region or whole_region(buffer)
-        if region is not None and self._custom.uses is not None:
-            self._custom.uses.setdefault(buffer, IndexRegions()).add(region)
+            own.use(buffer)
 
     def _wrote(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        self._use(buffer, region)
+        self._custom.effects.use(buffer, region)
         if buffer.primal is None:
-            self._custom.written.add(buffer)
+            self._custom.effects.written.add(buffer)
         self._tape.overwriting(buffer, region)
 
 

@@ -11,7 +11,7 @@ Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -70,6 +70,10 @@ class SeveralDirections(ForwardMode):
         self._rows = seeds
         self._request = Request(Derivative.FORWARD, directions=self._directions)
 
+    def refuse(self) -> NoReturn:
+        """Raise for what can be followed along one direction only."""
+        raise OneDirectionOnly
+
     def _point(self) -> None:
         for field, rows in zip(self.params, self._rows, strict=True):
             dual = self._tangents[field.buffer] = temporary_shadow(field.buffer, "dual", self._directions)
@@ -78,7 +82,7 @@ class SeveralDirections(ForwardMode):
             numbers(dual)[...] = rows
 
     def nesting(self) -> dict[Buffer, Buffer]:
-        raise OneDirectionOnly
+        self.refuse()
 
     def _clear_seeds(self) -> None:
         """No field's own dual was set."""
@@ -95,18 +99,18 @@ class SeveralDirections(ForwardMode):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         if bool(values) and any(type(value) is Traced and self.trace.is_active(value) for value in values):
-            raise OneDirectionOnly
+            self.refuse()
         arguments = arguments_of(instance, values, self._request)
         arguments.refuse_shared()
         touched = arguments.accesses
         self._launched[id(touched)] = touched
         if any(b.primal is not None for b in touched.loaded | touched.written):
-            raise OneDirectionOnly
+            self.refuse()
         self._lost.launch_forward(arguments, self._tangents, active=False)
         if not any(b in self._tangents for b in touched.loaded | touched.written):
             return None
         if instance.returns_floats:
-            raise OneDirectionOnly
+            self.refuse()
         request = request_with_temporaries(arguments, self._tangents)
         arguments = Arguments(arguments.specialisation, arguments.values, request)
         for buffer in arguments.temporaries:
@@ -119,11 +123,11 @@ class SeveralDirections(ForwardMode):
         return self._tangents.get(buffer)
 
     def preparing_gradient(self) -> bool:
-        raise OneDirectionOnly
+        self.refuse()
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is None and holds_traced(value):
-            raise OneDirectionOnly
+            self.refuse()
         self._by_python[buffer] = True
         if source in self._tangents:
             self._add_temporary(buffer)
@@ -148,7 +152,7 @@ class SeveralDirections(ForwardMode):
         if buffer in self._lost.spans or (
             tangent is not None and (active_listener() is not None or numbers(tangent).any())
         ):
-            raise OneDirectionOnly
+            self.refuse()
 
     def sharing(self, buffer: Buffer) -> None:
         self._refuse_active(buffer)

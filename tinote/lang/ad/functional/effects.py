@@ -13,6 +13,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Write
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import constants
@@ -26,19 +27,16 @@ from tinote.source import Span, caller
 _open: ContextVar[tuple[Effects, ...]] = ContextVar("tinote_effects", default=())
 
 
-class Effects:
-    """Memory effects of a `with` block in this context: `loaded` is live-in memory, `written` the written one, `filled`
-    memory that it certainly overwrites before reading it. `start`: the contents of written memory before the block,
+class Effects(BlockEffects):
+    """Memory effects of a `with` block in this context. `start`: the contents of written memory before the block,
     with `keeps_duals` also of its duals. `tell` is called before a write. Gradients and duals do not count otherwise.
     """
 
     def __init__(
         self, tell: Callable[[Buffer], None] | None = None, *, keeps: bool = False, keeps_duals: bool = False
     ) -> None:
+        super().__init__()
         self._keeps_duals = keeps_duals
-        self.loaded: set[Buffer] = set()
-        self.written: set[Buffer] = set()
-        self.filled: set[Buffer] = set()
         #: gradients and duals computed by an inner block, which recomputes them when this block runs again
         self.computed: set[Buffer] = set()
         self.start = MemoryCopies()
@@ -86,7 +84,7 @@ class Effects:
                 self._refuse_gradient(buffer, instance.specialisation.source.span)
         external = [b for b in touched.loaded if isinstance(b, ExternalArray)]
         self.loaded.update(external)
-        self.loaded |= {b for b, _ in arguments.effects(values).live_in if b not in self.filled and b.primal is None}
+        self.load([b for b, _ in arguments.effects(values).live_in if b.primal is None])
         for buffer in touched.written:
             if isinstance(buffer, ExternalArray):
                 if not self._keeps:
@@ -150,7 +148,7 @@ class Effects:
         try:
             yield
         finally:
-            self.loaded |= {b for b in read if b.primal is None and b not in self.filled}
+            self.load([b for b in read if b.primal is None])
             self.written, self.filled, self._keeps = before
 
     @staticmethod

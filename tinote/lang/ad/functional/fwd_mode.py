@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from tinote.completion import Documented
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
+from tinote.lang.ad.functional.directions import SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_block import ForwardBlock, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.seeds import seed_array
@@ -193,23 +193,6 @@ class FwdMode(Documented):
                 self._mode.__exit__(kind, error, trace)
 
 
-def _located(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `SeveralDirections` whose errors name the place that needs a single direction."""
-
-    def run(self: _SeveralSeeds, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(self, *args, **kwargs)
-        except OneDirectionOnly:
-            raise DifferentiationError(
-                "this cannot be followed along several seeds at once: numbers that depend on the parameters go through "
-                "Python, or a gradient is computed",
-                caller(),
-                hint="take one seed at a time, or ti.ad.jacobian, which does so where it has to",
-            ) from None
-
-    return run
-
-
 class _SeveralSeeds(SeveralDirections):
     """Forward mode along the seeds of a user."""
 
@@ -242,13 +225,13 @@ class _SeveralSeeds(SeveralDirections):
         """The tangents of the losses, with a leading axis of seeds."""
         return [np.ascontiguousarray(np.moveaxis(self.tangents(one), -1, 0)[: self._count]) for one in self.losses]
 
-    nesting = _located(SeveralDirections.nesting)
-    launching = _located(SeveralDirections.launching)
-    preparing_gradient = _located(SeveralDirections.preparing_gradient)
-    writing = _located(SeveralDirections.writing)
-    reading = _located(SeveralDirections.reading)
-    taking = _located(SeveralDirections.taking)
-    sharing = _located(SeveralDirections.sharing)
+    def refuse(self) -> NoReturn:
+        raise DifferentiationError(
+            "this cannot be followed along several seeds at once: numbers that depend on the parameters go through "
+            "Python, or a gradient is computed",
+            caller(),
+            hint="take one seed at a time, or ti.ad.jacobian, which does so where it has to",
+        )
 
 
 def _seeds(param: Field | Sequence[Field], seed: Any) -> list[Any]:

@@ -58,6 +58,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, items_of
 from tinote.lang.data.captured_arrays import single_number
@@ -133,11 +134,6 @@ def _start(sweep: Sweep, result: Any, adjoint: GradientPart) -> None:
         _accumulate(result.grad, adjoint)
     elif type(result) is Traced and result.number:
         sweep.add(result.number, adjoint.dual)
-
-
-def _tangent_of(result: Any) -> Array:
-    """That of the result of f."""
-    return held_now(result.dual.buffer) if isinstance(result, Field) else as_array(result.tangent)
 
 
 def gradient_within(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
@@ -272,9 +268,9 @@ class InnerGradient:
                 self.inner.name,
                 self.inner.span,
                 self._pull,
-                loaded=effects.loaded,
-                written=effects.written | buffers,
-                fully_overwritten=(effects.filled & effects.written) - self._own | buffers,
+                BlockEffects(
+                    effects.loaded, effects.written | buffers, (effects.filled & effects.written) - self._own | buffers
+                ),
                 gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
                 release=self._release,
                 sources=frozenset(taken - {0}),

@@ -193,7 +193,8 @@ class CustomInBlocks:
             for block in blocks[1:]:
                 block.forget()
             trial.close()
-        _leave_out(self._custom, trial.made)
+        # What the trial alone needs takes no part in the record.
+        self._custom.effects.leave_out(trial.made)
 
     def _end(self, trial: _Trial, blocks: Sequence[PushedMode]) -> None:
         """f has run."""
@@ -437,12 +438,3 @@ def _exchange(one: Buffer, other: Buffer) -> None:
     held = held_now(one)
     hold(one, held_now(other))
     hold(other, held)
-
-
-def _leave_out(custom: Custom, buffers: Iterable[Buffer]) -> None:
-    """Memory that is needed by the trial alone takes no part in a record."""
-    for buffer in buffers:
-        for known in (custom.loaded, custom.written, custom.fully_overwritten):
-            known.discard(buffer)
-        if custom.uses is not None:
-            custom.uses.pop(buffer, None)

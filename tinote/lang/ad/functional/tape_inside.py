@@ -42,6 +42,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import accumulate, as_array, held_now
 from tinote.lang.data.fields import Field
@@ -196,9 +197,9 @@ class _TapeGradient(InnerGradient):
                 self.inner.name,
                 self.inner.span,
                 self._pull,
-                loaded=effects.loaded,
-                written=effects.written,
-                fully_overwritten=(effects.filled & effects.written) | (every if clears else set()),
+                BlockEffects(
+                    effects.loaded, effects.written, (effects.filled & effects.written) | (every if clears else set())
+                ),
                 reads_active=None if clears else lambda _: {field.grad.buffer for field in self._added},
                 gradient_tasks=tuple([task for event in self._tape.records for task in event.gradient_tasks]),
                 release=self._release,

@@ -156,7 +156,7 @@ class LostValues:
         """Through a block with a custom VJP."""
         for number in custom.sources:
             self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.span))
-        for buffer in custom.fully_overwritten:
+        for buffer in custom.effects.filled:
             self.spans.pop(buffer, None)
         before = {**custom.active, **self.spans}
         broken = [(b, span) for b in custom.loaded if (span := span_in(before, b)) is not None]
@@ -165,9 +165,7 @@ class LostValues:
         left = custom.lost
         if left is None:
             is_active = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
-            followed = (
-                custom.active.keys() - custom.fully_overwritten
-            )  # the adjoint of its result there would bypass it
+            followed = custom.active.keys() - custom.effects.filled  # the adjoint of its result there would bypass it
             left = {b: custom.span for b in custom.written if (is_active or b in followed) and _may_break(b)}
         for buffer, span in left.items():
             self.spans.setdefault(buffer, span)

@@ -306,6 +306,9 @@ class CapturedStep(RecordedOperation):
         """The elements that its gradient reads after the step."""
         return self.regions.ways[self.way.number]
 
+    def need(self, saved: Any) -> None:
+        saved.log.need(self.live_in)
+
     def release(self) -> None:
         """It will not be reversed any more."""
         self.kept = None

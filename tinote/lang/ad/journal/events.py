@@ -21,9 +21,9 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.traced import Computed, Traced, number_now, objects
-from tinote.lang.index_regions import IndexRegions
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import ExternalArray
 from tinote.lang.session.state import Recorder, note_python_write
@@ -39,9 +39,9 @@ NumberOf = Callable[[Traced], Any]
 class Custom(RecordedOperation):
     """A block of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
-    `loaded`: its live-in memory; `fully_overwritten`: fields that it overwrites completely; `lost`: fields without a
-    gradient in which it left active values, with the span (None: perhaps in all memory that it wrote). `scratch`:
-    elements that `gradient` recomputes before reading them; all others it finds as they were at the end of the block.
+    `effects`: what it does to memory; `lost`: fields without a gradient in which it left active values, with the span
+    (None: perhaps in all memory that it wrote). `scratch`: elements that `gradient` recomputes before reading them; all
+    others it finds as they were at the end of the block.
     `after`: the length of the log of overwritten values then. `gradient_tasks`: known launches of the gradient;
     `release` frees its memory. `copies`: contents of external arrays at the end. `sources`: the traced numbers from
     outside that went into it. `active`: loaded memory without a gradient that held differentiated values, with the
@@ -51,17 +51,14 @@ class Custom(RecordedOperation):
     `gradient` reads or writes; None: perhaps all, or, if it `tells_gradients`, those that it announces to the sweep.
     `again` repeats it in another recording, with that one's numbers in place of its own, if known; `is_function`:
     whether it is a user function with a custom gradient, whose reads are checked for stale elements, so that not all
-    values have to be saved. `uses`: the elements that its launches and Python use, if known. `needs_fields`: whether
-    `gradient` reads fields, as they were at the end of the block; `parts`: the number of following events that are
-    parts of it.
+    values have to be saved. `needs_fields`: whether `gradient` reads fields, as they were at the end of the block;
+    `parts`: the number of following events that are parts of it.
     """
 
     name: str
     span: Span
     gradient: Callable[[CustomSweep], None]
-    loaded: set[Buffer] = field(default_factory=set)
-    written: set[Buffer] = field(default_factory=set)
-    fully_overwritten: set[Buffer] = field(default_factory=set)
+    effects: BlockEffects = field(default_factory=BlockEffects)
     lost: dict[Buffer, Span] | None = None
     scratch: BufferRegions = ()
     after: int = 0
@@ -77,11 +74,18 @@ class Custom(RecordedOperation):
     tells_gradients: bool = False
     again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
     is_function: bool = False
-    uses: dict[Buffer, IndexRegions] | None = None
     needs_fields: bool = True
     parts: int = 0
 
     always: ClassVar[bool] = True
+
+    @property
+    def loaded(self) -> set[Buffer]:
+        return self.effects.loaded
+
+    @property
+    def written(self) -> set[Buffer]:
+        return self.effects.written
 
     def emit(self, recorder: Recorder, known: dict[int, Any]) -> None:
         assert self.again is not None
@@ -101,7 +105,7 @@ class Custom(RecordedOperation):
         return kept
 
     def need(self, saved: SavedValues) -> list[Buffer]:
-        """Note that its gradient needs the present values; returns the fields."""
+        """The same where the present values are kept otherwise."""
         if self.needs_fields:
             return saved.need_all(self.scratch, perhaps=self.is_function)
         saved.log.need_all(())

@@ -1011,7 +1011,7 @@ class Journal(Recorder):
             if self.keep:
                 if not self.saved.between_launches:  # the gradients have run on the fields as they are now
                     for one in self.records:
-                        one.need(self.saved) if isinstance(one, Custom) else self.saved.log.need(one.live_in)
+                        one.need(self.saved)
                 self.saved.seal()
             else:
                 self.saved.let_go()

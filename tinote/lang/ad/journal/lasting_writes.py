@@ -107,8 +107,8 @@ class LastingWrites:
 
 def _used_by(event: Event) -> BufferRegions:
     """The elements that an operation uses which is not a launch."""
-    if isinstance(event, Custom) and event.uses is not None:
-        return tuple((buffer, region) for buffer, regions in event.uses.items() for region in regions)
+    if isinstance(event, Custom):
+        return event.effects.used
     if isinstance(event, Read):
         region = region_at(event.buffer, event.position)
         return () if region is None else ((event.buffer, region),)

@@ -15,6 +15,7 @@ import numpy as np
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import as_stored
@@ -194,9 +195,7 @@ class Computation:
             self.name,
             self.span,
             lambda sweep: self._reverse(sweep, followed, tangents),
-            loaded=set(self.inputs),
-            written=set(self.written),
-            fully_overwritten=set(self.written) - set(self.inputs),
+            BlockEffects(self.inputs, self.written, set(self.written) - set(self.inputs)),
             lost={},
             reads_active=reads_active,
             needs_fields=False,

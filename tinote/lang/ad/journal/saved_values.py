@@ -240,6 +240,9 @@ class RecordedLaunch(RecordedOperation):
         given = {at: numbers[number] for at, number in self.places if number in numbers}
         return tuple([given.get(k, value) for k, value in enumerate(values)]) if given else values
 
+    def need(self, saved: SavedValues) -> None:
+        saved.log.need(self.live_in)
+
     def emit(self, recorder: Recorder, known: dict[int, Any]) -> None:
         instance, given = self.instance, self.replay_arguments(known)
         if session.watchers and session.watchers != [recorder]:

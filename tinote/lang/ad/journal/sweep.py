@@ -316,7 +316,7 @@ class Sweep:
             inner.bring_back()
         else:
             lasting.settle(self._position, custom, inner, self._rewind)
-        for buffer in custom.fully_overwritten:
+        for buffer in custom.effects.filled:
             self.temporaries.clear(buffer)
         if self._done is not None:
             self._done(custom)

@@ -31,6 +31,7 @@ from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation, Rule, RunOperation
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
+from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.access_region import whole_regions
@@ -116,9 +117,8 @@ class ImplicitSolve:
         known = {b for b in custom.loaded - custom.written if b is not self._point.buffer}
         if self._right is not None:
             known.add(self._right.buffer)
-        scratch = set(custom.written) - {unknown}
-        custom.loaded = known | {unknown}
-        custom.written |= {unknown}
+        scratch = custom.written - {unknown}
+        custom.effects = BlockEffects(known | {unknown}, custom.written | {unknown}, scratch | {unknown})
         active = dict(tape.active)
         followed = any(tape.is_followed(buffer) for buffer in known)
         if followed and unknown not in tape.active and may_have_temporary(unknown):
@@ -134,7 +134,6 @@ class ImplicitSolve:
         custom.reads_active = reads_active
         # What F has left there is no solution: who reads it would have no derivative.
         custom.lost = {b: self._span for b in scratch if followed and b.dtype.kind == "f" and b.primal is None}
-        custom.fully_overwritten = {unknown} | scratch
         computed = [field.buffer for field in (self._point, self._result) if field.buffer is not unknown]
         custom.scratch = whole_regions(dict.fromkeys(computed))
         custom.again = self._perform_again
@@ -211,7 +210,7 @@ class ImplicitSolve:
         with recording_as(None):
             self._solve()
             self._point.held()[...] = self._unknown.held()
-            rule = _Correction(self, custom, self._linear(self._no_transpose, False))
+            rule = _Correction(self, custom.effects, self._linear(self._no_transpose, False))
         again = self._perform_again
         whole = Custom(self._name, self._span, lambda _: None, needs_fields=False, again=again)
         tape.custom(whole)
@@ -282,7 +281,7 @@ class ImplicitSolve:
 class _Correction:
     """The rule of a Newton step from a solution, x - J⁻¹ (F - b), with the Jacobian J at the solution held."""
 
-    def __init__(self, solve: ImplicitSolve, touched: Custom | Effects, linear: Product) -> None:
+    def __init__(self, solve: ImplicitSolve, touched: BlockEffects, linear: Product) -> None:
         self._solve = solve
         self._linear = linear
         self._count = 2 if solve._right is None else 3
@@ -393,7 +392,7 @@ class _Step(Computation):
         assert self._tape is not None
         found = super().record(followed, tangents)
         found.needs_fields = True
-        found.loaded |= self._correction.loaded
+        found.effects.loaded |= self._correction.loaded
         reverse, active = found.gradient, dict(self._tape.active)
 
         def within(sweep: CustomSweep) -> None:
