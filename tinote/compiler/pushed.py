@@ -10,21 +10,41 @@ and of the requests that there are for the last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.signature import Lowered
 from tinote.errors import broken_gradient_path
 from tinote.ir.buffers import Buffer
 from tinote.lazy import lazy
+from tinote.source import Span
 
 if TYPE_CHECKING:
     from tinote.autodiff import forward
-    from tinote.autodiff.activity import Broken
     from tinote.compiler import pipeline
+    from tinote.compiler.cache import kernel_cache
+    from tinote.compiler.cache.kernel_cache import KernelCache
 else:
     forward = lazy("tinote.autodiff.forward")
+    kernel_cache = lazy("tinote.compiler.cache.kernel_cache")
     pipeline = lazy("tinote.compiler.pipeline")
+
+
+class ToConstant(NamedTuple):
+    """A store of values that vary into memory that was declared to have no tangents."""
+
+    buffer: Buffer
+    span: Span
+
+
+class ToConstants(NamedTuple):
+    """All of a kernel, as they are kept on disk."""
+
+    stores: tuple[ToConstant, ...]
+
+
+#: The name of the entry on disk.
+_TO_CONSTANTS = "stores to constants"
 
 
 class PushedSpecialisation(Specialisation):
@@ -37,17 +57,20 @@ class PushedSpecialisation(Specialisation):
         self._of = of
         self._memory_tangents = memory_tangents
         self._further = tuple(arrays)
-        self._to_constants: Sequence[Broken] = ()
+        #: where it puts values that vary into memory that was declared to have no tangents
+        self.to_constants: Sequence[ToConstant] = ()
         super().__init__(of.source, of.arguments, of.config, of._memory_of)
 
-    @property
-    def to_constants(self) -> Sequence[Broken]:
-        """Where it puts values that vary into memory that was declared to have no tangents."""
-        self.lowered  # noqa: B018 (looks for them)
-        return self._to_constants
+    def _open_cache(self) -> KernelCache | None:
+        known = self._of._cache
+        return None if known is None else kernel_cache.PushedCache(known, self._of._lowered, self._memory_tangents)
 
-    def _open_cache(self) -> None:
-        """The disk cache holds primal kernels only."""
+    def _load_primal_from_cache(self) -> bool:
+        found = None if self._cache is None else self._cache.get(_TO_CONSTANTS, ToConstants)
+        if found is None:
+            return False
+        self.arrays, self.to_constants = (*self._of.arrays, *self._further), found.stores
+        return super()._load_primal_from_cache()
 
     def _steps(self, steps: Any) -> Any:
         return pipeline.after_inference(steps)
@@ -62,7 +85,9 @@ class PushedSpecialisation(Specialisation):
             for path in pushed.broken:
                 if not path.buffer.no_tangent:
                     raise broken_gradient_path(path.buffer.name, path.span, [], tangents=True)
-            self._to_constants = tuple(pushed.broken)
+            self.to_constants = found = tuple([ToConstant(path.buffer, path.span) for path in pushed.broken])
+            if self._cache is not None:
+                self._cache.put(_TO_CONSTANTS, ToConstants(found), None)
             fn, _ = pipeline.run_pipeline(pushed.function, pipeline.TIDYING, self.config)
         returns: tuple[Any, ...] | None = tuple([atom.type for atom in fn.region.yields]) or None
         self._lowered = Lowered(fn, lowered.captures, returns, False, False, (), reproducible=False)

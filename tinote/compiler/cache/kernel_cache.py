@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from tinote.compiler.cache.codec import Codec, Unencodable
+from tinote.compiler.cache.describe import Describer, Undescribable
 from tinote.compiler.cache.lookup import KernelDependencies, find_dependencies, lookup_of, store_dependencies
 from tinote.compiler.captures import Capture
 from tinote.compiler.function_source import FunctionSource
@@ -99,6 +100,36 @@ class KernelCache:
             return Codec(_known(found, clones), found.sources).decode(json.loads(data), kind)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # well sealed, and not what this version writes
+
+
+class PushedCache(KernelCache):
+    """The entries of the pushforward of a kernel, whose own are in `of`: they lie under what the kernel depends on, and
+    under what its memory, and that of tangents, is like now. `lowered`: of the kernel, if its front end has run.
+    """
+
+    def __init__(self, of: KernelCache, lowered: Lowered | None, memory_tangents: Mapping[Buffer, Buffer]) -> None:
+        self._store = of._store
+        self._is_new = False
+        self._of = of
+        self._tangents = memory_tangents
+        self._dependencies = self._derived(lowered)
+
+    def renew(self, buffers: set[Buffer], *, current: bool) -> None:
+        if self._dependencies is not None and not buffers.issubset(self._dependencies.buffers):
+            self._dependencies = self._derived(None)
+
+    def _derived(self, lowered: Lowered | None) -> KernelDependencies | None:
+        known = self._of._described(lowered)
+        if known is None:
+            return None
+        describer = Describer([])
+        try:
+            described = [describer.buffer(buffer) for buffer in known.buffers]
+            described += [describer.buffer(one) for pair in self._tangents.items() for one in pair]
+        except Undescribable:
+            return None
+        key = digest("pushforward", known.key, repr(described))
+        return KernelDependencies(key, known.captures, tuple(describer.buffers), known.sources)
 
 
 def _key(dependencies: KernelDependencies, name: str, clones: Clones) -> str:
