@@ -120,7 +120,15 @@ class Own:
             lift()
             lift.grad()
 
-        self.replaced, self.measure_lifted = replaced, measure_lifted
+        @ti.ad.grad_replaced
+        def measured():
+            measure()
+
+        @ti.ad.grad_for(measured)
+        def back_from_loss():
+            measure.grad()
+
+        self.replaced, self.measure_lifted, self.measured = replaced, measure_lifted, measured
 
     def program(self) -> None:
         """An `if` keeps it from becoming a plan."""
@@ -200,6 +208,22 @@ def by_checkpoint_function(own: Own) -> Any:
     return ti.ad.grad(program, wrt=own.x, loss=own.loss)()
 
 
+def by_custom_loss(own: Own) -> Any:
+    def program() -> None:
+        own.begin()
+        own.measured()
+
+    return in_tape(own, program)
+
+
+def by_checkpointed_loss(own: Own) -> Any:
+    def step(t: int) -> None:
+        own.begin()
+        own.measure()
+
+    return in_tape(own, lambda: ti.ad.checkpoint(step, 5, snapshots=2))
+
+
 def by_implicit(own: Own) -> Any:
     def program() -> None:
         own.solve()
@@ -255,7 +279,9 @@ WAYS: dict[str, Callable[[Own], Any]] = {
     "a tape that checks": lambda own: in_tape(own, own.program, grad_check=[own.x]),
     "a tape around a custom gradient": by_custom,
     "a function with a custom gradient": by_custom_function,
+    "a tape around a loss with a custom gradient": by_custom_loss,
     "a tape around checkpoints": by_checkpoint,
+    "a tape around checkpoints that add to the loss": by_checkpointed_loss,
     "a function with checkpoints": by_checkpoint_function,
     "a tape around an implicit function": by_implicit,
     "the gradient of a kernel": by_kernel_gradient,
@@ -317,6 +343,7 @@ SLOW = (
     "sparse jacobian",
     "gradcheck",
     "a tape around checkpoints",
+    "a tape around checkpoints that add to the loss",
     "a function with checkpoints",
 )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
@@ -536,6 +536,11 @@ class Tape(Documented, Journal):
         self._loss_from_outside |= buffer is self.loss.buffer and self._is_elsewhere()
         super()._overwritten_outside(buffer, region)
 
+    @property
+    def shadows(self) -> Set[Buffer]:
+        """Also the loss's gradient, which is 1 before anything uses it."""
+        return super().shadows | {self.loss.grad.buffer}
+
     def begin_again(self, before: ShadowsBefore) -> None:
         """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
         all that it computes is zero, and the loss's gradient 1.
@@ -543,7 +548,7 @@ class Tape(Documented, Journal):
         open_recording(self)
         self.leave_shadows(before)
         self._begun = frozenset()
-        self.begin_sweep(self.shadows | {self.loss.grad.buffer})
+        self.begin_sweep(self.shadows)
         self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:
