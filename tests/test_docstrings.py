@@ -1,5 +1,5 @@
 """Docstrings of the public names, in NumPy's format: a summary, every parameter by its name and type, what is returned
-and raised, and examples, which run.
+and raised, and examples, which run and show a result.
 
 A property says in its summary what it gives, and has a type; so does a function of the language whose name stands for
 its value. What is called without arguments, and enumerations, need no example.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import doctest
 import enum
 import inspect
 import textwrap
@@ -34,6 +35,10 @@ from manual.reference import (
 
 import tinote as ti
 from tests.pages import session_failures
+
+
+EXAMPLES_OF = doctest.DocTestParser()
+"""Finds the examples of a docstring."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +120,11 @@ class Documented:
         raised = {_name_of(node.exc) for node in self.body if isinstance(node, ast.Raise)}
         if missing := sorted(one for one in raised if one.endswith("Error") and one not in names["Raises"]):
             yield f"when it raises {', '.join(missing)}"
-        if self.needs_example and ">>> " not in text.sections.get("Examples", ""):
+        examples = EXAMPLES_OF.get_examples(text.sections.get("Examples", ""))
+        if self.needs_example and not examples:
             yield "an example"
+        if examples and not any(one.want for one in examples):
+            yield "an example that shows a result"
 
 
 def _is_none(node: ast.AST | None) -> bool:

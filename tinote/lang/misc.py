@@ -153,7 +153,9 @@ def set_logging_level(level: str) -> None:
 
     Examples
     --------
-    >>> ti.set_logging_level("warn")
+    >>> ti.set_logging_level("debug")
+    >>> ti.is_logging_effective("debug")
+    False
     """
     if level not in LOG_LEVELS.values():
         raise FieldError(f"{level!r} is not a level of logging", caller(), hint=f"there are {', '.join(LOG_LEVELS)}")

@@ -140,7 +140,15 @@ def sync() -> None:
 
     Examples
     --------
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def fill():
+    ...     for i in x:
+    ...         x[i] = i
+    >>> fill()
     >>> ti.sync()
+    >>> x.to_numpy()  # Reading waits, too.
+    array([0., 1., 2., 3.], dtype=float32)
     """
     if session.config.arch == "gpu":
         gpu.wait_for_all()

@@ -244,6 +244,8 @@ def block_local(*fields: Any) -> None:
     ...     for i in x:
     ...         x[i] = 1.0
     >>> fill()
+    >>> x.to_numpy()
+    array([1., 1., 1., 1.], dtype=float32)
     """
 
 
@@ -289,6 +291,8 @@ def no_activate(*fields: Any) -> None:
     ...     for i in x:
     ...         x[i] = 1.0
     >>> fill()
+    >>> x.to_numpy()
+    array([1., 1., 1., 1.], dtype=float32)
     """
 
 

@@ -887,6 +887,11 @@ def reset() -> None:
     --------
     >>> x = ti.field(ti.f32, shape=3)
     >>> ti.reset()
+    >>> x.to_numpy()
+    FieldError:
+    ...
+    the field 'x' was made before ti.init() or ti.reset() and is gone
+    help: run the cell that makes it again
     """
     out_of_bounds.report()
     session.forget_instances()

@@ -113,7 +113,8 @@ def violations(tape: Tape) -> RuleView:
     >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
     >>> with ti.ad.Tape(y, validation="collect") as tape:
     ...     pass
-    >>> view = ti.viz.violations(tape)
+    >>> ti.viz.violations(tape)
+    <rule view: 0 violations>
     """
     if tape.rules is None:
         raise TinoteError(

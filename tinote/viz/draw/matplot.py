@@ -44,6 +44,8 @@ def plot(field: Any, axes: Axes | None = None, **options: Any) -> Axes:
     >>> x = ti.field(ti.f32, shape=100)
     >>> axes = ti.viz.plot(x)
     >>> _ = axes.set_xlabel("index")
+    >>> axes.lines[0].get_xdata()[-1].item()
+    99
     """
     values = as_array(field)
     if values.dtype.kind not in "fiub":

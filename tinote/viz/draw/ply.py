@@ -54,6 +54,9 @@ class PLYWriter:
     >>> writer.add_vertex_pos(x, y, z)
     >>> writer.add_faces(np.array([0, 1, 2]))
     >>> writer.export_ascii("triangle.ply")
+    >>> from pathlib import Path
+    >>> Path("triangle.ply").read_text().splitlines()[-4:]
+    ['1.0 0.0 0.0', '0.0 1.0 0.0', '0.0 0.0 1.0', '3 0 1 2']
     """
 
     def __init__(

@@ -46,6 +46,8 @@ def imwrite(img: Any, filename: str | Path) -> None:
     --------
     >>> x = ti.field(ti.f32, shape=(64, 64))
     >>> ti.tools.imwrite(x, "field.png")
+    >>> ti.tools.imread("field.png").shape
+    (64, 64, 3)
     """
     rows = _rows(img)
     path = Path(filename)

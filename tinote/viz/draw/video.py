@@ -39,6 +39,8 @@ class VideoManager:
     >>> for i in range(3):
     ...     video.write_frame(np.full((16, 16), i / 3))
     >>> video.make_video(mp4=False)
+    >>> video.frame_counter
+    3
     """
 
     def __init__(

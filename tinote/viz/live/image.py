@@ -145,6 +145,8 @@ class Image(AxedSimulation):
     >>> view = ti.viz.Image(u, advance, cmap="coolwarm", size=320)
     >>> view.advance(2)
     >>> view.snapshot("waves.png")
+    >>> view, view.steps
+    (<Image: 64 × 48>, 2)
     """
 
     PAGE_KIND = "image"

@@ -208,6 +208,8 @@ class Particles(PlacedSimulation):
     >>> view = ti.viz.Particles(x, advance, size=320)
     >>> view.advance(10)
     >>> view.snapshot("particles.png")
+    >>> view, view.steps
+    (<Particles: 100 in [0, 1] × [0, 1]>, 10)
     """
 
     PAGE_KIND = "particles"
@@ -475,6 +477,8 @@ class Particles(PlacedSimulation):
         >>> x = ti.Vector.field(3, ti.f32, shape=8)
         >>> view = ti.viz.Particles(x, size=320)
         >>> view.turn(azimuth=45.0, elevation=20.0)
+        >>> view.azimuth, view.elevation
+        (45.0, 20.0)
         """
         self.azimuth, self.elevation = azimuth % 360.0, elevation
 

@@ -150,6 +150,8 @@ class Scene(StagedSimulation):
     >>> x = ti.Vector.field(3, ti.f32, shape=8)
     >>> view = ti.viz.Scene(up="y", size=320).particles(x, radius=0.3, color="#d94f5c")
     >>> view.snapshot("scene.png")
+    >>> view
+    <Scene: 1 thing in space>
     """
 
     PAGE_KIND = "scene"
@@ -236,7 +238,8 @@ class Scene(StagedSimulation):
         Examples
         --------
         >>> x = ti.Vector.field(3, ti.f32, shape=8)
-        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3, color="#d94f5c")
+        >>> ti.viz.Scene(size=320).particles(x, radius=0.3, color="#d94f5c")
+        <Scene: 1 thing in space>
         """
         return self._add(Thing(as_spheres, {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}))
 
@@ -272,7 +275,8 @@ class Scene(StagedSimulation):
         Examples
         --------
         >>> x = ti.Vector.field(3, ti.f32, shape=8)
-        >>> view = ti.viz.Scene(size=320).lines(x, indices=[[0, 1], [1, 2]])
+        >>> ti.viz.Scene(size=320).particles(x, radius=0.1).lines(x, indices=[[0, 1], [1, 2]])
+        <Scene: 2 things in space>
         """
         given = {"vertices": vertices, "width": width, "indices": indices}
         return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}))
@@ -321,8 +325,9 @@ class Scene(StagedSimulation):
 
         Examples
         --------
-        >>> view = ti.viz.Scene(size=320)
-        >>> view.mesh([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], two_sided=True).snapshot("mesh.png")
+        >>> corners = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        >>> ti.viz.Scene(size=320).mesh(corners, two_sided=True)
+        <Scene: 1 thing in space>
         """
         return self.mesh_instance(vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe)
 
@@ -361,7 +366,10 @@ class Scene(StagedSimulation):
         --------
         >>> import numpy as np
         >>> corners = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-        >>> view = ti.viz.Scene(size=320).mesh_instance(corners, transforms=np.eye(4)[None])
+        >>> places = np.stack([np.eye(4), np.eye(4)])
+        >>> places[1, 0, 3] = 2.0  # The second one stands 2 to the right.
+        >>> ti.viz.Scene(size=320).mesh_instance(corners, transforms=places)
+        <Scene: 1 thing in space>
         """
         given = {"vertices": vertices, "indices": indices, "normals": normals}
         given |= {"two_sided": two_sided, "transforms": transforms, **_colors(color, per_vertex_color)}
@@ -384,7 +392,10 @@ class Scene(StagedSimulation):
         Examples
         --------
         >>> x = ti.Vector.field(3, ti.f32, shape=8)
-        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3).ambient_light("#404040")
+        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3, color="white").ambient_light("#404040")
+        >>> view.snapshot("dim.png")
+        >>> ti.tools.imread("dim.png")[160, 160].tolist()
+        [64, 64, 64]
         """
         self._ambient = as_colors(color) / 255.0
         return self._changed()
@@ -408,7 +419,10 @@ class Scene(StagedSimulation):
         Examples
         --------
         >>> x = ti.Vector.field(3, ti.f32, shape=8)
-        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3).point_light((5.0, 5.0, 5.0), "white")
+        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3, color="white")
+        >>> view.point_light((5.0, 5.0, 5.0), "lime").snapshot("lit.png")
+        >>> ti.tools.imread("lit.png")[160, 160].tolist()
+        [0, 254, 0]
         """
         self._lights.append(Light(_vector(pos, "pos"), _parts(as_colors(color) / 255.0)))
         return self._changed()
@@ -439,7 +453,13 @@ class Scene(StagedSimulation):
         Examples
         --------
         >>> x = ti.Vector.field(3, ti.f32, shape=8)
-        >>> view = ti.viz.Scene(size=320).particles(x, radius=0.3).camera((0.0, 0.0, 5.0), fov=60.0)
+        >>> view = ti.viz.Scene(size=320, background="black").particles(x, radius=0.3, color="white")
+        >>> covered = {}
+        >>> for distance in 2.0, 5.0:
+        ...     view.camera((0.0, 0.0, distance), fov=60.0).snapshot("seen.png")
+        ...     covered[distance] = int((ti.tools.imread("seen.png") > 0).sum())
+        >>> covered[2.0] > covered[5.0]
+        True
         """
         if not 0.0 < fov < 180.0:
             raise ViewError(f"fov must be an angle between 0 and 180 degrees, not {fov}")

@@ -349,7 +349,10 @@ class LiveSimulation(DeclaredView):
         Examples
         --------
         >>> x = ti.Vector.field(2, ti.f32, shape=8)
-        >>> ti.viz.Particles(x, size=320).snapshot("particles.svg")
+        >>> view = ti.viz.Particles(x, size=320)
+        >>> view.snapshot("particles.png")
+        >>> ti.tools.imread("particles.png").shape
+        (320, 320, 3)
         """
         path = Path(path)
         check_picture(path, (*PICTURE_FORMATS, ".svg"))

@@ -20,6 +20,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from tinote.viz.draw.arguments import checked
+from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import captioned
 
 #: What IPython displays: data by MIME type, and metadata.
@@ -42,18 +43,30 @@ def set_stored_size(nbytes: int) -> None:
     Parameters
     ----------
     nbytes : int
-        The size in bytes: 300,000 by default; 0 keeps none.
+        The size in bytes: 300,000 by default; 0 stores none.
+
+    Raises
+    ------
+    ViewError
+        For a negative number.
 
     Examples
     --------
+    >>> ti.viz.set_stored_size(0)  # Store pictures alone.
+    >>> ti.viz.set_stored_size(-1)
+    ViewError:
+    ...
+    nbytes must be 0 or more, not -1
     >>> ti.viz.set_stored_size(300_000)
     """
     global _largest_stored
-    _largest_stored = int(nbytes)
+    if nbytes < 0:
+        raise ViewError(f"nbytes must be 0 or more, not {nbytes}")
+    _largest_stored = nbytes
 
 
 def stored_size() -> int:
-    """What `set_stored_size` has said."""
+    """The largest program that is stored, in bytes."""
     return _largest_stored
 
 

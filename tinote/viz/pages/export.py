@@ -292,6 +292,8 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     ...         x[i, j] += 0.01 * i
     >>> view = ti.viz.Image(x, advance, size=320)
     >>> page = ti.viz.page(view, "growth.html", title="Growth", text="$u$ grows by $0.01 i$ in each step.")
+    >>> page.path.name
+    'growth.html'
     """
     pages = Pages()
     parts = [f"<h1>{as_text(title)}</h1>"] if title else []

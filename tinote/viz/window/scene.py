@@ -413,7 +413,10 @@ class Camera(Documented):
         --------
         >>> window = ti.ui.Window("fly", (64, 64), show_window=False)
         >>> camera = ti.ui.Camera()
-        >>> camera.track_user_inputs(window, movement_speed=0.03, hold_key=ti.ui.RMB)
+        >>> for _ in range(2):
+        ...     camera.track_user_inputs(window, movement_speed=0.03, hold_key=ti.ui.RMB)
+        >>> camera.curr_position.tolist()  # No key is pressed.
+        [0.0, 0.0, 0.0]
         """
         now = time.perf_counter()
         frames = 0.0 if self._moved_at is None else (now - self._moved_at) * FRAMES_PER_SECOND
@@ -470,7 +473,9 @@ def make_camera() -> Camera:
     Examples
     --------
     >>> camera = ti.ui.make_camera()
-    >>> camera.fov(60)
+    >>> camera.position(0.0, 0.0, 3.0)
+    >>> camera.curr_position.tolist()
+    [0.0, 0.0, 3.0]
     """
     return Camera()
 
@@ -532,7 +537,14 @@ class WindowScene(Documented):
         >>> window = ti.ui.Window("scene", (64, 64), show_window=False)
         >>> camera = ti.ui.Camera()
         >>> camera.position(0.0, 0.0, 3.0)
-        >>> window.get_scene().set_camera(camera)
+        >>> camera.lookat(0.0, 0.0, 0.0)
+        >>> scene = window.get_scene()
+        >>> scene.set_camera(camera)
+        >>> scene.particles([[0.0, 0.0, 0.0]], radius=0.5, color=(1, 1, 1))
+        >>> window.get_canvas().scene(scene)
+        >>> picture = window.get_image_buffer_as_numpy()
+        >>> [bool(picture[x, 32, 0] > 0) for x in (16, 32, 48)]
+        [False, True, False]
         """
         if not isinstance(camera, Camera):
             raise ViewError(f"set_camera({camera!r}): that is not a camera", hint="make one with ti.ui.Camera()")
@@ -768,8 +780,13 @@ class WindowScene(Documented):
         >>> import numpy as np
         >>> places = np.stack([np.eye(4), np.eye(4)])
         >>> places[1, 0, 3] = 3.0
-        >>> scene = ti.ui.Window("scene", (64, 64), show_window=False).get_scene()
+        >>> window = ti.ui.Window("two triangles", (64, 64), show_window=False)
+        >>> scene = window.get_scene()
         >>> scene.mesh_instance([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]], transforms=places)
+        >>> window.get_canvas().scene(scene)
+        >>> picture = window.get_image_buffer_as_numpy()
+        >>> [bool(picture[x, 32, 0] > 0) for x in (16, 32, 48)]  # Both triangles, and the gap between them.
+        [True, False, True]
         """
         if transforms is not None:
             places = as_numbers(transforms, "transforms")

@@ -69,6 +69,8 @@ class Window(Documented):
     >>> x = ti.field(ti.f32, shape=(64, 64))
     >>> window.get_canvas().set_image(x)
     >>> window.save_image("image.png")
+    >>> ti.tools.imread("image.png").shape
+    (64, 64, 3)
     """
 
     def __init__(
@@ -634,6 +636,8 @@ class Gui(Documented):
         --------
         >>> window = ti.ui.Window("controls", (64, 64), show_window=False)
         >>> window.get_gui().text("t = 1", color=(1, 1, 0))
+        >>> window.get_image_buffer_as_numpy().shape
+        (64, 64, 4)
         """
         if color is None:
             self._open().text(str(text))

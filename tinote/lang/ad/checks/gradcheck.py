@@ -166,6 +166,8 @@ def gradcheck(
     ...     for i in x:
     ...         y[None] += ti.sin(x[i])
     >>> report = ti.ad.gradcheck(energy, x, y)
+    >>> report.ok
+    True
     """
     task = DifferentiatedFunction("gradcheck", f, wrt, output)
     task.require_scalar()
