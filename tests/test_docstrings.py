@@ -36,7 +36,6 @@ from manual.reference import (
 import tinote as ti
 from tests.pages import session_failures
 
-
 EXAMPLES_OF = doctest.DocTestParser()
 """Finds the examples of a docstring."""
 
