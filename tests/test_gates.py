@@ -1,4 +1,4 @@
-"""The project's habits, each as a test: style, types, floors, a light import, consistent packaging."""
+"""The project's habits, each as a test: style, types, layers, a light import, consistent packaging."""
 
 from __future__ import annotations
 
@@ -192,8 +192,8 @@ def test_what_counts_as_a_constant_that_nothing_explains(text: str, found: list[
 
 def test_the_compilers_constants_say_what_they_count_and_where_they_come_from() -> None:
     """The unit of a threshold, and the measurement that it comes from or that there is none, stand above it."""
-    floors = ("tinote.compiler.", "tinote.autodiff.", "tinote.ir.")
-    sources = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name.startswith(floors)}
+    layers = ("tinote.compiler.", "tinote.autodiff.", "tinote.ir.")
+    sources = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name.startswith(layers)}
     assert {name: names for name, text in sources.items() if (names := unexplained_constants(text))} == {}
 
 
@@ -439,12 +439,12 @@ def test_the_guides_name_files_that_exist(name: str) -> None:
     assert [path for path in paths if not (PROJECT / path).exists()] == []
 
 
-def test_the_guide_names_the_folders_of_each_floor() -> None:
+def test_the_guide_names_the_folders_of_each_layer() -> None:
     guide = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    floors = re.findall(r"^\| \d \| `(tinote/\w+/)`.*? \| (.*) \|$", guide, re.MULTILINE)
-    assert len(floors) == 8
-    for floor, words in floors:
-        named = [PROJECT / floor / folder for folder in re.findall(r"`([\w/]+/)`", words)]
+    layers = re.findall(r"^\| \d \| `(tinote/\w+/)`.*? \| (.*) \|$", guide, re.MULTILINE)
+    assert len(layers) == 8
+    for layer, words in layers:
+        named = [PROJECT / layer / folder for folder in re.findall(r"`([\w/]+/)`", words)]
         assert [folder for folder in named if not folder.is_dir()] == []
 
 

@@ -1,4 +1,4 @@
-"""The two rules that programs under a tape keep where overwritten values are not saved, and what accesses mean to them.
+"""Access rules: what programs under a tape must observe where overwritten values are not saved, and how accesses count.
 
 1. An element that was read is not changed afterwards.
 2. From the second write on, an element only takes `+=`.

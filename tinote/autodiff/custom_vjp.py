@@ -1,4 +1,4 @@
-"""Custom VJPs (`ir/custom_vjp.py`), where the two modes meet them.
+"""Custom VJPs (`ir/custom_vjp.py`) in reverse and forward mode.
 
 A custom VJP gives the adjoints of the inputs from those of the results: g ↦ Jᵀ g, a linear function of g.
 

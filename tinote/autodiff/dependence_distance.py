@@ -1,4 +1,4 @@
-"""Dependence distance: parallel loops of which one iteration reads what another one, a fixed number of iterations away,
+"""Dependence distance: parallel loops in which an iteration reads what another one, a fixed number of iterations away,
 changes.
 
     for i in range(n - 1):

@@ -1,5 +1,5 @@
-"""Fuses a recomputed loop with its reverse, where the latter runs forwards and needs no result of the former. So with
-branches on the same condition.
+"""Loop fusion in gradients: a recomputed loop and its reverse become one loop if the reverse runs forwards and needs no
+result of the other. The same for branches on the same condition.
 
     %m, %a = for %i in 0..%n carrying %t = 0.0, %s = 1.0:      %m, %a, %b = for %i in 0..%n carrying %t = …, %s = …:
       …                                                          …

@@ -1,5 +1,5 @@
-"""Carried values that each iteration keeps or replaces, as a running minimum, remember which one replaced them last.
-Their reverse is then one step at that index, instead of a loop.
+"""Last updates of carried values: where an iteration keeps or replaces a value, as in a running minimum, the loop also
+carries the index of the iteration that replaced it last. The reverse is then one step at that index, instead of a loop.
 
     %m = for %i in 0 .. %n carrying %s = %a:     %m.1, %w = for %i in 0 .. %n carrying %s = %a, %k = %n:
       %x = load @x[%i]                             %x = load @x[%i]

@@ -1,4 +1,4 @@
-"""Python's collector of reference cycles, while something is compiled.
+"""Garbage collection during compilation: Python's collector of reference cycles waits longer.
 
 It looks for garbage after every 700 objects that are made and not freed, and after some rounds through everything that
 there is. A compilation makes tens of thousands of objects without a pause, nearly all of which it still needs, besides

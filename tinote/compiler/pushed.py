@@ -1,4 +1,4 @@
-"""A kernel's pushforward as a kernel of its own, which is differentiable in turn.
+"""Pushforwards: the forward derivative of a kernel as a separate kernel, which is differentiable in turn.
 
     y[i] = sin(x[i])      ->      y[i], y'[i] = sin(x[i]), cos(x[i]) * x'[i]
 

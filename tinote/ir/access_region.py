@@ -1,5 +1,5 @@
-"""Access regions of loads and stores: which elements they reach, as nodes that are worked out at launch
-(`launch_values.py`), from what the access analysis says of their indices.
+"""Access regions of loads and stores: which elements they reach, as expressions that are evaluated at launch
+(`launch_values.py`), from the indices that the access analysis has found.
 
     for parallel %i: i32 in 1i32 .. 63i32:       nodes: 0 argument 0 (%t), 1 constant 1, 2 sub of 0 and 1,
       %s: i32 = sub %t, 1i32                            3 constant 1 … 62

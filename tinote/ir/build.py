@@ -1,4 +1,4 @@
-"""Building IR: applies type rules as operations are made, so that every variable has its type from birth.
+"""The IR builder: applies type rules while operations are created, so that every variable has a type from the start.
 
 b = Builder()
 with b.region() as inside:

@@ -1,4 +1,4 @@
-"""The checks of a loop's iteration apart from its work.
+"""Separates the checks in a loop's iteration from its work.
 
     %a: i32 = load @p[%i]                   alone:                        the rest:
     %b: f32 = load @x[%i]                     %a: i32 = load @p[%i]         %a: i32 = load @p[%i]

@@ -1,4 +1,4 @@
-"""What a user types: fields, vectors, kernels, functions, maths, and differentiation (`ad/`).
+"""The user interface of the language: fields, vectors, kernels, functions, maths, and differentiation (`ad/`).
 
 Next to the folders are the dialect's own public paths, such as `ti.lang.matrix`: they only name again what the folders
 define.

@@ -1,4 +1,4 @@
-"""Places of blocks in the memory of a GPU."""
+"""Allocation of blocks in the memory of a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often kernels were out of bounds in a session that ignores it (`ti.init(bounds_check="ignore")`)."""
+"""Counts of accesses out of bounds, for sessions that ignore them (`ti.init(bounds_check="ignore")`)."""
 
 from __future__ import annotations
 

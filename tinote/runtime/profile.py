@@ -1,4 +1,4 @@
-"""Where launches spend their time: what tasks took, summed up over launches. Filled by launches of kernels that were
+"""The kernel profiler's data: the time that tasks took, summed over launches. Filled by launches of kernels that were
 compiled with clocks (`ti.init(kernel_profiler=True)`).
 """
 

@@ -1,4 +1,4 @@
-"""Files that outlive the process: compiled code, by the digest of its source text.
+"""The store on disk: compiled code that outlives the process, by the digest of its source text.
 
     store = open_store()
     data = store.get(key)              # None: not there, or not to be trusted

@@ -1,4 +1,4 @@
-"""Tasks of a GPU that are waited for: those that are measured, and those that run slice by slice.
+"""Synchronous runs of GPU tasks: those that are measured, and those that run slice by slice.
 
 `device` is a `gpu.Device`, `program` a `gpu.GpuProgram`.
 """

@@ -1,5 +1,5 @@
-"""The kinds of text that the explorer shows, a record each: all that the page, the saved page and the picture need to
-show one.
+"""The kinds of text in the explorer: one record for each, with everything that the page, the saved page and the picture
+need to show it.
 
 Patterns are written so that Python's `re` and JavaScript's `RegExp` read them alike: `KINDS` goes to the page as it is.
 """

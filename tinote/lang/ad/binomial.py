@@ -1,4 +1,4 @@
-"""Where to keep states of a chain of steps, so that it is reversed with the fewest steps run again.
+"""Binomial checkpointing: which states of a chain of steps to store, so that reversing it runs the fewest steps again.
 
 With `slots` states kept at a time and no step run forward more than r times, at most β(slots, r) = (slots + r choose
 slots) steps can be reversed; keeping the states at binomial distances reaches that, and the least number of steps run.

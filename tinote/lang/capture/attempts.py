@@ -1,4 +1,4 @@
-"""One replay: when calls are tried, replayed, and given up, and why.
+"""The life cycle of a replay: when calls are recorded, replayed, and given up, and why.
 
     waiting     calls run as the function: the first ones, which compile, and more after each change
     learning    calls are recorded, or compared with what was recorded

@@ -1,5 +1,5 @@
-"""Validates a plan by a call that counts: afterwards the plan is replayed on copies of the memory from before the call,
-and must leave there, bit for bit, what the call has left.
+"""Validates a plan by a real call: afterwards the plan is replayed on copies of the memory from before the call, and
+must leave there, bit for bit, what the call has left.
 """
 
 from __future__ import annotations

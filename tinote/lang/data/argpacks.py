@@ -1,4 +1,4 @@
-"""Argument packs: several arguments of a kernel under one name, made once and passed again and again.
+"""Argument packs: several arguments of a kernel under one name, made once and passed repeatedly.
 
 Scene = ti.types.argpack(dt=ti.f32, gravity=ti.math.vec2, x=ti.types.ndarray(dtype=ti.math.vec2, ndim=1))
 

@@ -1,4 +1,4 @@
-"""Arrays that Python has in a step that is being captured (`lang/capture/`).
+"""Arrays in Python code while a step is being captured (`lang/capture/`).
 
 They share memory that the step knows, and its replays write other numbers there. Kernels take them, fields and other
 such arrays get what they hold, their elements are read as traced numbers, views of them are such arrays again. What

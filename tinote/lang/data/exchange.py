@@ -1,4 +1,4 @@
-"""A field's numbers in other libraries: NumPy, whatever takes part in DLPack, and PyTorch."""
+"""A field's numbers in other libraries: NumPy, PyTorch, and any library that supports DLPack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the elements of a field lie in memory: strides in bytes, and memory that several fields share.
+"""Memory layout of fields: strides in bytes, and memory that several fields share.
 
 A field of its own is dense: row-major unless `order` says otherwise. The components of one element lie together
 (`Layout.AOS`), or each component has an array of its own (`Layout.SOA`). Fields that are placed together under one

@@ -1,4 +1,4 @@
-"""Arrays that a kernel gets as arguments: its code holds neither their place nor their shape.
+"""Ndarrays: arrays that are arguments of kernels, whose code depends on neither their address nor their shape.
 
     @ti.kernel
     def scale(a: ti.types.ndarray(dtype=ti.f32, ndim=1), by: ti.f32):

@@ -1,4 +1,4 @@
-"""Layout trees as programs look at them: `x.snode`, `x.parent()`, `x.parent().shape`.
+"""Layout trees as programs see them: `x.snode`, `x.parent()`, `x.parent().shape`.
 
 A node is a level of a tree, or the place of one field at its end. What grows a tree is in `tree`.
 """

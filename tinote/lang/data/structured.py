@@ -1,4 +1,4 @@
-"""Structs at the border of a launch: their numbers in order, and back to what a kernel returns."""
+"""Flattening of structs for launches: their numbers in order, and the struct that a kernel returns."""
 
 from __future__ import annotations
 

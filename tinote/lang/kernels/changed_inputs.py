@@ -1,4 +1,4 @@
-"""Changes between a launch and `kernel.grad()`, which computes with the present memory.
+"""Stale inputs: changes between a launch and `kernel.grad()`, which computes with the present memory.
 
     square()                # y = x², at x = 3
     x[0] = 100.0

@@ -1,4 +1,4 @@
-"""The instances of a kernel, each as long as what it was compiled for is there.
+"""The table of a kernel's instances: each lives as long as the objects that it was compiled for.
 
 An instance refers to its template arguments, and to what it captured: a kernel that kept it would keep these, too. So
 one that is made for a field, or for an object that has fields, is kept by such a field, and the kernel's reference to

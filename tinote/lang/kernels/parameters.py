@@ -1,4 +1,4 @@
-"""A kernel's parameters: what each is annotated with, and which argument each gets."""
+"""A kernel's parameters: their annotations, and the argument that each receives."""
 
 from __future__ import annotations
 

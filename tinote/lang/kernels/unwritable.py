@@ -1,4 +1,4 @@
-"""Array arguments that a kernel cannot simply write to: read-only ones, and those of which it gets a copy.
+"""Array arguments that a kernel cannot simply write to: read-only ones, and those that are passed as a copy.
 
 The elements of a NumPy array may lie apart (a slice with a step, Fortran's order, a transposed matrix). Kernels get a
 contiguous copy of such a one, and what they write to it is copied back when the launch has ended.

@@ -1,5 +1,5 @@
-"""Other names of parameters and functions: a second spelling that stays, an old one that warns for a version, and one
-that is not known, with the one that was probably meant.
+"""Renamed parameters and functions: aliases that stay, old names that warn for one version, and unknown names, with a
+suggestion.
 
 The refusals of `missing.py` say what to use in place of a name that is not there; here the name still works.
 """

@@ -1,4 +1,5 @@
-"""A function with all that it names, as bytes: for processes that run it many times, each time from the same state.
+"""A function with everything that it refers to, as bytes: for processes that run it many times, each time from the same
+state.
 
 packed = pack(simulate)                in one process
 program = unpack(packed.data)          in another

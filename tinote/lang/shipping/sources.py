@@ -1,4 +1,4 @@
-"""Source text that goes with functions: compiling them needs it, and so do messages.
+"""Source text that is sent along with functions: compilation and messages need it.
 
 cloudpickle from 3.1.3 on leaves out which file a function's code is from. It goes along, too.
 """

@@ -1,4 +1,6 @@
-"""Processes that get one end of a pipe and no interrupts, and that end with all that they have begun."""
+"""Child processes that get one end of a pipe and no interrupts, and that end together with all processes that they
+started.
+"""
 
 from __future__ import annotations
 

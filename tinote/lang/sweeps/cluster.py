@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster: one task a call; the program is fetched once by each worker."""
+"""Runs on a Dask cluster: one task per call; each worker fetches the program once."""
 
 from __future__ import annotations
 

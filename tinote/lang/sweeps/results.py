@@ -1,4 +1,4 @@
-"""The outcomes of a sweep's points as arrays, in memory and in a Zarr store from which a sweep goes on.
+"""The outcomes of a sweep's points as arrays, in memory and in a Zarr store from which a sweep resumes.
 
 A store is a group of Zarr: an array for each result and parameter along the dimension `point`, `seconds`, `seed`, and
 `state` (0: not run, 1: done, 2: failed), which is written last. Its attributes are JSON: what was swept, the versions

@@ -1,4 +1,4 @@
-"""`ti.sweep`: a function for each of many combinations of its arguments."""
+"""`ti.sweep`: runs a function for many combinations of its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtime in C, and the LLVM text that a compiler made of it for each platform.
+"""The runtime in C, and the LLVM text that a compiler made from it for each platform.
 
 Who uses tinote needs no compiler: the JIT makes machine code of the text, for the processor that it finds.
 `python tinote/runtime/native/generate.py` makes the text and `layout.py` anew from the sources; a test fails when they

@@ -1,4 +1,4 @@
-"""What the arguments of public views, controls and pages may be, by the annotations of their signatures.
+"""Argument checks of public views, controls and pages, by the annotations of their signatures.
 
     @checked
     def slider(view: LiveSimulation, target: Any, low: float, high: float, *, label: str = "") -> FloatSlider:

@@ -1,5 +1,5 @@
-"""The letters of pictures: DejaVu, which has Greek, signs and superscripts, as matplotlib brings it (which need not be
-imported for that).
+"""The font of pictures: DejaVu, which has Greek letters, signs and superscripts; the copy that comes with matplotlib
+(which need not be imported for that).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How numbers lie along an axis or a colour map: evenly, by their logarithm, or by a logarithm on both sides of zero;
-and ticks at round numbers. `static/draw/scale.js` has the same rules.
+"""Scales of axes and colour maps: linear, logarithmic, and logarithmic on both sides of zero; and ticks at round
+numbers. `static/draw/scale.js` has the same rules.
 """
 
 from __future__ import annotations

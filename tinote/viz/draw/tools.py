@@ -1,4 +1,4 @@
-"""`ti.tools`: pictures to and from files, indexed `[x, y]` from the bottom left as `GUI.set_image` takes them."""
+"""`ti.tools`: images from and to files, indexed `[x, y]` from the bottom left as in `GUI.set_image`."""
 
 from __future__ import annotations
 

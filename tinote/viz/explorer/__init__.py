@@ -1,1 +1,1 @@
-"""The IR explorer: how stages are shown and compared. What the stages are: `compiler/inspect/stages.py`."""
+"""The IR explorer: how stages are shown and compared. The stages themselves are in `compiler/inspect/stages.py`."""

@@ -1,5 +1,5 @@
 """Alignment of the lines of two stages: lines are aligned by the variables they bind (`StageKind.key`), others by their
-text. The page aligns whatever two stages its reader chooses, by the same algorithm (`static/explorer/align.js`).
+text. The page aligns any two stages that its reader chooses, by the same algorithm (`static/explorer/align.js`).
 
 Method: lines whose key is unique in both stages are anchors, in the longest order that both share (patience diff);
 between two anchors the heaviest common subsequence, where equal keys weigh more than lines of one shape.

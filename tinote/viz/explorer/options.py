@@ -1,4 +1,4 @@
-"""The same kernel under other options of the compiler, for a comparison: fast maths, default types, the processor."""
+"""The same kernel with other compiler options, for a comparison: fast maths, default types, the processor."""
 
 from __future__ import annotations
 

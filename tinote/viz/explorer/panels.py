@@ -1,5 +1,5 @@
-"""The explorer's panels: the tasks of a launch, which loops are vectorised and what else was decided, what a gradient
-costs. Each is a few tables whose rows know their place in the source; some also annotate the rows of the source.
+"""The explorer's panels: the tasks of a launch, which loops are vectorised and what else was decided, the cost of a
+gradient. Each is a few tables whose rows know their place in the source; some also annotate the rows of the source.
 """
 
 from __future__ import annotations

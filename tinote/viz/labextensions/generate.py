@@ -1,5 +1,5 @@
-"""Makes what the extension for JupyterLab plays views with, of the scripts in `viz/static`: `static/player.json`, and
-`static/space.json` with three.js for scenes.
+"""Generates the files with which the JupyterLab extension plays views, from the scripts in `viz/static`:
+`static/player.json`, and `static/space.json` with three.js for scenes.
 
     python tinote/viz/labextensions/generate.py
 

@@ -1,4 +1,4 @@
-"""A view whose arguments are declared, and can be changed: what it looks like is made of them, as a whole."""
+"""Views whose arguments are declared and can be changed: the look of a view is derived from them, as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task that plays a simulation, and its worker."""
+"""Playback of a simulation: the task that advances it, and its worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of a view, kept for a looping GIF."""
+"""Frames of a view that are stored for a looping GIF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cameras: where one stands, what it looks at, and how a point in space comes to a pixel.
+"""Cameras: their position and target, and the projection of points in space to pixels.
 
 Coordinates of the *view* are those of the camera: x to the picture's right, y upwards in it, z towards the camera, so
 that what is seen has negative z. The *depth* of a point is -z, its distance along the line of sight.

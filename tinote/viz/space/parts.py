@@ -1,4 +1,4 @@
-"""A scene as a page is sent it: a description, and the arrays that are not there yet.
+"""A scene as it is sent to a page: a description, and the arrays that the page does not have yet.
 
 Positions go as 16-bit fractions of the box around them, with a fourth number that is 0 where one is not finite; normals
 as 8-bit fractions. An array that is the same as in the frame before is named again instead of sent again: the indices

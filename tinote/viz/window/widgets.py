@@ -1,4 +1,4 @@
-"""Sliders, labels and buttons that a `GUI` keeps for its whole life, in a column at the right side."""
+"""Sliders, labels and buttons that a `GUI` keeps for its whole life, in a column on the right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WGSL from a function that consists of tasks: one compute entry point a task.
+"""WGSL from a function that consists of tasks: one compute entry point per task.
 
 A parallel task is a grid-stride loop, a serial one runs in a single invocation. Variables are `v0, v1, …`, so user
 names cannot clash with WGSL keywords.

@@ -1,1 +1,1 @@
-"""Programs as functions of the arrays of other frameworks, with derivatives that these compose with their own."""
+"""Programs as functions of other frameworks' arrays, with derivatives that these frameworks compose with their own."""

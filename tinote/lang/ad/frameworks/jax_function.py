@@ -1,4 +1,4 @@
-"""`ti.ad.jax_function`: a program as a function of JAX's arrays, which its transformations know.
+"""`ti.ad.jax_function`: a program as a function of JAX arrays, to which JAX's transformations apply.
 
 Four primitives stand for the program, its pushforward (linear in tangents), its pullback (the transpose of that) and
 the pushforward of its pullback. JAX composes them with its own, and calls the program back when it runs.

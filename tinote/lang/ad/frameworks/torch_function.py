@@ -1,4 +1,4 @@
-"""`ti.ad.torch_function`: a program as a function of PyTorch's tensors, which its autograd differentiates."""
+"""`ti.ad.torch_function`: a program as a function of PyTorch tensors, which PyTorch's autograd differentiates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The request of a derivative inside of another one (`inner_derivative.py`), and the blocks in which it runs."""
+"""Requests for nested derivatives (`inner_derivative.py`), and the blocks in which they run."""
 
 from __future__ import annotations
 

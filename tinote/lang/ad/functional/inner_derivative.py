@@ -1,4 +1,4 @@
-"""A derivative inside of another one, as a part of the recording around it, at any depth.
+"""Nested derivatives: a derivative inside another one is part of the enclosing recording, at any depth.
 
 Forward mode is one more block of pushforwards (`pushed_mode.py`), which the outer recording differentiates like other
 code. Reverse mode is one record (`inner_gradient.py`).

@@ -1,4 +1,4 @@
-"""A gradient inside of another derivative, at any depth: one record of the recording around.
+"""Nested reverse mode: a gradient inside another derivative, at any depth, is one record of the enclosing recording.
 
     def best(x):                                    # minimises over y by steps along a gradient
         y = 0.0

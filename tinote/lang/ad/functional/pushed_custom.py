@@ -1,4 +1,4 @@
-"""Functions with a custom gradient where their derivatives are differentiated: by what is launched to compute them.
+"""Higher derivatives of functions with a custom gradient: by the launches that compute that gradient.
 
 Along one direction, both the function and its gradient run in forward mode: the tangents of the gradient's results are
 those of the derivative (`WithTangents`). This takes any gradient. In blocks of pushforwards (`pushed_mode.py`), so in

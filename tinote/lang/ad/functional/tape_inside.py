@@ -1,4 +1,4 @@
-"""A tape inside of another recording: its gradients are values there, with derivatives of their own.
+"""Nested tapes: a tape inside another recording, where its gradients are values with derivatives.
 
     with ti.ad.Tape(cost):
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""What stays of the values that custom gradients leave in fields.
+"""Writes of custom gradients to fields: which of them remain when the gradient has returned.
 
 While the gradient of a function runs, it may write to any field. What the tape has computed, or still needs, comes
 back when it returns; the rest – a counter, a sum of gradients, the state of an optimiser – is the user's own and stays.

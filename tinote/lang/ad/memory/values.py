@@ -1,5 +1,5 @@
-"""Numbers and arrays that a derivative inside of another one takes from memory, and puts there. A listener is notified,
-so that a step with such derivatives can be captured: numbers may be those of the step, in arrays of objects.
+"""Memory accesses of nested derivatives: the numbers and arrays that they read and write. A listener is notified, so
+that a step with such derivatives can be captured: numbers may be those of the step, in arrays of objects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""SciPy, which is an extra and is loaded when a sparse matrix is made."""
+"""SciPy's sparse matrices and solvers, which are loaded when the first sparse matrix is made, and CHOLMOD where it is
+installed.
+"""
 
 from __future__ import annotations
 

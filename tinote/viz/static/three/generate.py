@@ -1,4 +1,4 @@
-"""Makes `three.min.js`, what the page needs of three.js as one module that imports nothing.
+"""Generates `three.min.js`: the part of three.js that pages use, as one module without imports.
 
     python tinote/viz/static/three/generate.py
 

@@ -18,12 +18,12 @@ class SweepView {
     keepKeys(root);
     root.classList.add("tinote-sweep");
     this.title = make("strong", { class: "title" });
-    this.count = make("progress", { "aria-label": "Points that are done" });
+    this.count = make("progress", { "aria-label": "Completed points" });
     this.statements = make("ul", { class: "statements", role: "status" });
     this.strip = draw("svg", { class: "strip", preserveAspectRatio: "none", role: "img" });
     this.plot = draw("svg", { class: "plot", "aria-hidden": "true" });
     this.stage = make("div", { class: "stage", tabindex: 0, role: "application" }, this.plot);
-    this.stage.setAttribute("aria-label", "Results of the points. The arrow keys choose a point, Escape the best one.");
+    this.stage.setAttribute("aria-label", "Results of the points. The arrow keys choose a point, Escape goes to the best one.");
     this.stage.addEventListener("click", (event) => this.#press(event));
     this.stage.addEventListener("keydown", (event) => this.#key(event));
     this.canvas = make("canvas", { role: "img" });
@@ -127,7 +127,7 @@ class SweepView {
     // A row that has changed, or moved, loses the focus that it had.
     if (focused >= 0) made[focused].querySelector("button").focus({ preventScroll: true });
     this.more.textContent = left
-      ? `${left.toLocaleString("en")} more points are in the table that the sweep gives.`
+      ? `${left.toLocaleString("en")} more points are in the table that the sweep returns.`
       : "";
     for (const row of this.body.children) row.classList.toggle("is-best", Number(row.dataset.point) === best);
     this.#mark();
