@@ -69,7 +69,7 @@ _MISSING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["clear_scoped_profiler_info", "print_scoped_profiler_info"], _SCOPED),
     **dict.fromkeys(["aot", "DeviceCapability"], _AHEAD),
     **dict.fromkeys(["vtk", "write_vtk"], _VTK),
-    "extension": ("there are no optional extensions", "what a device lacks, `ti.init` and kernels say at their line"),
+    "extension": ("there are no optional extensions", "`ti.init` and kernels report what a device lacks"),
     **dict.fromkeys(["global_thread_idx", "simt"], _DEVICE),
     "get_addr": _ADDRESS,
 }
