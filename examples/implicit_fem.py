@@ -1,12 +1,12 @@
-"""The stiffness of two rubbers, found from a film of a falling beam of finite elements: a hundred implicit time steps.
+"""The stiffness of two rubbers, found from measurements of a falling beam: finite elements, a hundred implicit steps.
 
     python examples/implicit_fem.py
 
-A beam of triangles is clamped at its left end and falls under its weight; the half at the wall is of one rubber, the
-other of another. Each step is of the implicit Euler method, a system of nonlinear equations, that of neo-Hookean
-elasticity, which `ti.ad.implicit` solves by Newton's method. A kernel computes the residual; its Jacobian and its
-derivative by the stiffness are derived. The film shows where the nodes are after every tenth step; its distance from
-what is simulated is differentiated through all steps, and L-BFGS makes it small.
+A beam of triangles is clamped at its left end and falls under its weight; its two halves are made of different rubbers.
+Each step of the implicit Euler method is a system of nonlinear equations, those of neo-Hookean elasticity, which
+`ti.ad.implicit` solves by Newton's method. A kernel computes the residual; its Jacobian and its derivative with respect
+to the stiffness are generated. Measured are the positions of the nodes after every tenth step. Their squared distance
+from the simulated positions is differentiated through all steps, and L-BFGS minimises it.
 
 Method: Sifakis and Barbič, "FEM simulation of 3D deformable solids", SIGGRAPH courses, 2012, part 1.
 """
@@ -26,7 +26,7 @@ __all__ = ["Beam", "fit"]
 
 STEP, DENSITY, THICKNESS, DAMPING, POISSON = 0.02, 1000.0, 0.1, 0.5, 0.35
 LENGTH, HEIGHT = 1.0, 0.2  # of the beam, in metres
-BETWEEN, MOST = 10, 10  # steps from one picture of the film to the next, and pictures
+BETWEEN, MOST = 10, 10  # steps between two measurements, and how many measurements
 
 
 class Beam:
@@ -50,10 +50,10 @@ class Beam:
         self.stiffness = stiffness = ti.field(ti.f64, 2, **options)
         self.distance = distance = ti.field(ti.f64, (), **options)
         self.x = x = ti.Vector.field(2, ti.f64, count, **options)  # at the end of the step: what is solved for
-        self.start = start = ti.Vector.field(2, ti.f64, count, **options)  # at its begin
+        self.start = start = ti.Vector.field(2, ti.f64, count, **options)  # at its beginning
         self.v = v = ti.Vector.field(2, ti.f64, count, **options)
         residual = ti.Vector.field(2, ti.f64, count, **options)  # of the forces, in newtons
-        self.film = film = ti.Vector.field(2, ti.f64, (MOST, count))
+        self.measured = measured = ti.Vector.field(2, ti.f64, (MOST, count))
         mass, corner = ti.field(ti.f64, count), ti.Vector.field(3, ti.i32, elements)
         shape = ti.Matrix.field(2, 2, ti.f64, elements)  # the inverse of the edges at rest
         area, which = ti.field(ti.f64, elements), ti.field(ti.i32, elements)
@@ -90,20 +90,20 @@ class Beam:
                 start[k] = x[k]
 
         @ti.kernel
-        def shoot(picture: ti.i32):
+        def record(number: ti.i32):
             for k in x:
-                film[picture, k] = x[k]
+                measured[number, k] = x[k]
 
         @ti.kernel
-        def measure(picture: ti.i32):
+        def compare(number: ti.i32):
             for k in x:
-                distance[None] += (x[k] - film[picture, k]).norm_sqr()
+                distance[None] += (x[k] - measured[number, k]).norm_sqr()
 
         self._step = ti.ad.implicit(balance, x, residual, tol=1e-8)
-        self._move, self._measure, self._shoot = move, measure, shoot
+        self._move, self._compare, self._record = move, compare, record
 
-    def simulate(self, steps: int, *, shoots: bool = False) -> None:
-        """Let the beam fall from where it stands out level, and compare it with the film, or shoot that."""
+    def simulate(self, steps: int, *, records: bool = False) -> None:
+        """Let the beam fall from the horizontal, and compare it with the measurements, or record these."""
         self.start.from_numpy(self.rest)
         self.x.from_numpy(self.rest)
         self.v.fill(0)
@@ -111,10 +111,10 @@ class Beam:
             self._step()
             self._move()
             if step % BETWEEN == 0:
-                (self._shoot if shoots else self._measure)(step // BETWEEN - 1)
+                (self._record if records else self._compare)(step // BETWEEN - 1)
 
     def gradient(self, steps: int) -> tuple[float, Any]:
-        """The sum of squared distances from the film in `steps`, in m², and its gradient by the stiffness."""
+        """The sum of squared deviations over `steps`, in m², and its gradient with respect to the stiffness."""
         with ti.ad.Tape(self.distance):
             self.simulate(steps)
         return self.distance[None], self.stiffness.grad.to_numpy()
@@ -127,7 +127,7 @@ def fit(
     ti.init(arch=ti.cpu, default_fp=ti.f64)
     beam = Beam(columns, rows)
     beam.stiffness.from_numpy(np.log(truth))
-    beam.simulate(steps, shoots=True)
+    beam.simulate(steps, records=True)
 
     def both(logarithms: Any) -> tuple[float, Any]:
         beam.stiffness.from_numpy(logarithms)

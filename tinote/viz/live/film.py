@@ -1,4 +1,4 @@
-"""Films of a simulation, made frame by frame."""
+"""Videos of a simulation, made frame by frame."""
 
 from __future__ import annotations
 
