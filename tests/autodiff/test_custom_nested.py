@@ -1,8 +1,10 @@
 """Functions with a custom gradient inside of second derivatives: what is differentiated then are the launches of the
-function and those of its gradient function. Each combination is tried in a fresh program, and twice in a row.
+function and those of its gradient function. Each combination is tried twice in a row.
 """
 
-from collections.abc import Callable
+import functools
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -421,39 +423,38 @@ TRUE = [ByKernels, InPython, ByDerivatives, ByProducts, Checkpointed, BySolves, 
 OTHER = [Clipped, StraightThrough]
 
 
-#: All pairs of blocks for some, and for the others each block once.
-CASES = [
-    *[
-        (kind, outer, inner)
-        for kind in (ByKernels, ByDerivatives)
-        for outer in ("tape", "block", "grad", "jvp", "number")
-        for inner in ("grad", "tape")
-    ],
-    *[(kind, *pair) for kind in (BySolves, Forces) for pair in (("block", "grad"), ("tape", "grad"))],
-    *[
-        (kind, *pair)
-        for kind in (InPython, ByProducts, Checkpointed, Clipped, StraightThrough)
-        for pair in (("tape", "grad"), ("block", "tape"), ("grad", "tape"), ("number", "grad"))
-        if kind.is_true or pair[0] in ("block", "number")
-    ],
-]
+#: All pairs of blocks for some, and for the others each block once; those of what is no derivative are forward mode.
+ALL_PAIRS = [(outer, inner) for outer in ("tape", "block", "grad", "jvp", "number") for inner in ("grad", "tape")]
+SOME_PAIRS = [("tape", "grad"), ("block", "tape"), ("grad", "tape"), ("number", "grad")]
+FORWARD_PAIRS = [("block", "tape"), ("number", "grad")]
+PAIRS = {
+    ByKernels: ALL_PAIRS,
+    ByDerivatives: ALL_PAIRS,
+    BySolves: [("block", "grad"), ("tape", "grad")],
+    Forces: [("block", "grad"), ("tape", "grad")],
+    InPython: SOME_PAIRS,
+    ByProducts: SOME_PAIRS,
+    Checkpointed: SOME_PAIRS,
+    Clipped: FORWARD_PAIRS,
+    StraightThrough: FORWARD_PAIRS,
+}
 
 
-@pytest.mark.parametrize(("kind", "outer", "inner"), CASES)
-def test_a_gradient_with_a_custom_part_is_differentiated(kind: type[Program], outer: str, inner: str) -> None:
-    program = kind()
-    first, second = [program.around(outer, inner) for _ in range(2)]
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_allclose(one, other, 1e-12, 1e-12)
-    slope = program.slope(inner)
-    if kind.is_true:
-        expected = kind(custom=False).around(outer, inner)
-    else:
-        expected = kind().around(outer, "by hand")
-    for one, other in zip(first, expected, strict=True):
-        np.testing.assert_allclose(one, other, 1e-10, 1e-12)
-    found = first[0] if len(first) == 1 else sum([one @ d for one, d in zip(first, program.along, strict=True)])
-    assert found == pytest.approx(slope, rel=1e-6)
+@pytest.mark.parametrize("kind", PAIRS)
+def test_a_gradient_with_a_custom_part_is_differentiated(kind: type[Program]) -> None:
+    program, all_found = kind(), []
+    for outer, inner in PAIRS[kind]:
+        found, again = [program.around(outer, inner) for _ in range(2)]
+        for one, other in zip(found, again, strict=True):
+            np.testing.assert_allclose(one, other, 1e-12, 1e-12, err_msg=f"{outer} {inner}")
+        along = found[0] if len(found) == 1 else sum([one @ d for one, d in zip(found, program.along, strict=True)])
+        assert along == pytest.approx(program.slope(inner), rel=1e-6), (outer, inner)
+        all_found.append(found)
+    other_way = kind(custom=not kind.is_true)
+    for (outer, inner), found in zip(PAIRS[kind], all_found, strict=True):
+        expected = other_way.around(outer, inner if kind.is_true else "by hand")
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, 1e-10, 1e-12, err_msg=f"{outer} {inner}")
 
 
 @pytest.mark.parametrize(("outer", "inner"), [("tape", "grad"), ("grad", "tape")])
@@ -754,6 +755,10 @@ def test_custom_gradients_that_leave_something_out_are_refused(outer: str, inner
         assert "world.total" in str(refused.value)
 
 
+WHATS = ("a number", "in place", "filled by Python", "an array", "hidden memory")
+INNERS = ("jvp", "hvp", "jvp twice")
+
+
 class Pushed:
     """A function of x with a custom gradient, in which there are other things than launches on fields."""
 
@@ -875,19 +880,24 @@ class Pushed:
         self.loss[None] = 0
 
 
-@pytest.mark.parametrize("inner", ["jvp", "hvp", "jvp twice"])
-@pytest.mark.parametrize("fp", [ti.f64, ti.f32])
-@pytest.mark.parametrize("what", ["a number", "in place", "filled by Python", "an array", "hidden memory"])
-def test_custom_gradients_are_pushed_forward(what: str, fp: Any, inner: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "fp", "inners"),
+    [
+        *[(what, ti.f64, INNERS) for what in WHATS],
+        *[(what, ti.f32, INNERS[k % 3 : k % 3 + 1]) for k, what in enumerate(WHATS)],
+    ],
+)
+def test_custom_gradients_are_pushed_forward(what: str, fp: Any, inners: Sequence[str]) -> None:
     """In forward mode and in third derivatives they give what the launches of the function give."""
-    program = Pushed(what, fp)
-    for derivative in (ti.ad.grad, lambda f, wrt: lambda: ti.ad.jvp(f, wrt=wrt)(np.ones(COUNT))[1]):
+    program, tolerance = Pushed(what, fp), 1e-10 if fp is ti.f64 else 1e-3
+    reverse, forward = ti.ad.grad, lambda f, wrt: lambda: ti.ad.jvp(f, wrt=wrt)(np.ones(COUNT))[1]
+    for inner, derivative in itertools.product(inners, (reverse, forward)):
         found = []
         for program.is_custom in (True, True, False):
             program.begin()
-            found.append(derivative(lambda: program.number(inner), wrt=program.x)())
-        np.testing.assert_array_equal(found[0], found[1])
-        np.testing.assert_allclose(found[0], found[2], *((1e-10, 1e-10) if fp is ti.f64 else (1e-3, 1e-3)))
+            found.append(derivative(functools.partial(program.number, inner), wrt=program.x)())
+        np.testing.assert_array_equal(found[0], found[1], inner)
+        np.testing.assert_allclose(found[0], found[2], tolerance, tolerance, err_msg=inner)
 
 
 @pytest.mark.parametrize("block", ["tape", "forward"])

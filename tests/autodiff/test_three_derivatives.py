@@ -23,6 +23,9 @@ OUTER = ("tape", "block", "grad", "jvp")
 class Levels:
     """losses[k + 1] is computed of a derivative of losses[k], by x."""
 
+    #: whether a custom gradient is used, in a subclass that has one
+    is_custom = True
+
     def __init__(self, depth: int = 3) -> None:
         ti.init(default_fp=ti.f64)
         both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
@@ -111,8 +114,11 @@ class Levels:
             field.dual.fill(0)
 
     def value(self, kinds: tuple[str, ...], start: Array) -> float:
+        """Without custom gradients, where there are some."""
         self.begin(start)
+        self.is_custom = False
         self.run(kinds)
+        self.is_custom = True
         return self.losses[len(kinds)][None]
 
     def derivative(self, kinds: tuple[str, ...], outer: str) -> float:
@@ -135,38 +141,35 @@ class Levels:
 KINDS = ("tape", "block", "grad", "jvp", "hvp")
 
 
-@pytest.mark.parametrize("middle", KINDS)
-@pytest.mark.parametrize("inner", KINDS)
-def test_all_combinations(inner: str, middle: str) -> None:
-    levels, kinds, h = Levels(), (inner, middle), 1e-6
+def check(levels: Levels, kinds: tuple[str, ...], *, rel: float = 1e-5) -> None:
+    """The derivative of each kind around these agrees with differences, and computes the same once more."""
+    h = 1e-6
     slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
     for outer in OUTER:
         found = levels.derivative(kinds, outer)
-        assert found == pytest.approx(slope, rel=1e-5), outer
-        assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), outer  # once more
+        assert found == pytest.approx(slope, rel=rel), (kinds, outer)
+        assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), (kinds, outer)
 
 
-@pytest.mark.parametrize("outer", OUTER)
+def test_all_combinations() -> None:
+    levels = Levels()
+    for kinds in itertools.product(KINDS, KINDS):
+        check(levels, kinds)
+
+
 @pytest.mark.parametrize("kind", ["added", "repeated"])
-@pytest.mark.parametrize("other", ["tape", "grad", "jvp", "itself"])
-@pytest.mark.parametrize("is_inner", [False, True])
-def test_two_tapes_in_a_row(is_inner: bool, other: str, kind: str, outer: str) -> None:
+def test_two_tapes_in_a_row(kind: str) -> None:
     """The second one adds to the gradients that the first one leaves, those of what lies between included; or not."""
-    kinds = (kind, kind) if other == "itself" else (kind, other) if is_inner else (other, kind)
-    levels, h = Levels(), 1e-6
-    for _ in range(2):
-        found = levels.derivative(kinds, outer)
-        slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
-        assert found == pytest.approx(slope, rel=1e-5)
+    levels = Levels()
+    others = ("tape", "grad", "jvp")
+    for kinds in [(kind, kind), *((kind, other) for other in others), *((other, kind) for other in others)]:
+        check(levels, kinds)
 
 
-@pytest.mark.parametrize("outer", OUTER)
-@pytest.mark.parametrize("kinds", [("tape", "tape", "tape"), ("block", "jvp", "tape"), ("grad", "tape", "grad")])
-def test_four_derivatives(kinds: tuple[str, ...], outer: str) -> None:
-    levels, h = Levels(4), 1e-6
-    found = levels.derivative(kinds, outer)
-    slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
-    assert found == pytest.approx(slope, rel=1e-4)
+def test_four_derivatives() -> None:
+    levels = Levels(4)
+    for kinds in [("tape", "tape", "tape"), ("block", "jvp", "tape"), ("grad", "tape", "grad")]:
+        check(levels, kinds, rel=1e-4)
 
 
 @pytest.mark.parametrize("inner", ["tape", "block"])
@@ -262,7 +265,6 @@ class Replaced(Levels):
         function = two_launches if two else lambda: multiply()
         replaced = ti.ad.grad_replaced(function)
         ti.ad.grad_for(replaced)(lambda: gradients.get(how, multiply_back)())
-        self.is_custom = True
 
         def base(by: Any) -> None:
             (replaced if self.is_custom else function)()
@@ -271,18 +273,13 @@ class Replaced(Levels):
         self.base: Any = base
 
 
-@pytest.mark.parametrize("kinds", [*itertools.product(KINDS, KINDS), *[(kind,) for kind in KINDS], ()])
-def test_custom_gradients_in_all_combinations(kinds: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("how", ["launched", "in kernels", "in Python"])
+def test_custom_gradients_in_all_combinations(how: str) -> None:
     """Those of one, two and three derivatives; each with one kind of a custom gradient."""
-    hows = ("launched", "in kernels", "in Python")
-    levels, h = Replaced(hows[sum(map(KINDS.index, kinds)) % 3]), 1e-6
-    levels.is_custom = False
-    slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
-    levels.is_custom = True
-    for outer in OUTER:
-        found = levels.derivative(kinds, outer)
-        assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), outer  # once more
-        assert found == pytest.approx(slope, rel=1e-5), outer
+    levels, hows = Replaced(how), ("launched", "in kernels", "in Python")
+    for kinds in [*itertools.product(KINDS, KINDS), *[(kind,) for kind in KINDS], ()]:
+        if hows[sum(map(KINDS.index, kinds)) % 3] == how:
+            check(levels, kinds)
 
 
 #: a line of each kind of derivative in `Levels`
