@@ -41,7 +41,7 @@ def passes_on_gpu(files: Sequence[str], least: int) -> None:
             "-p",
             "no:cacheprovider",
             "--random-programs",
-            "30",
+            "10",
             *left_out,
             *files,
         ],

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.sample_on_gpu import passes_on_gpu
 
-FILES = "atomics custom gradients gradient_cost grad_check launched_gradients recursion_gradients stacks_between_tasks"
+FILES = {
+    "kernels": "atomics custom gradients gradient_cost",
+    "programs": "grad_check launched_gradients recursion_gradients stacks_between_tasks",
+}
 
 
-def test_derivatives() -> None:
-    passes_on_gpu([f"tests/autodiff/test_{name}.py" for name in FILES.split()], 100)
+@pytest.mark.parametrize("group", FILES)
+def test_derivatives(group: str) -> None:
+    passes_on_gpu([f"tests/autodiff/test_{name}.py" for name in FILES[group].split()], 50)

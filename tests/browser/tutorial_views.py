@@ -35,12 +35,17 @@ SHORTER = {
 SHOWS = ("Particles(", ".Image(", ".Plot(", ".Scene(")
 
 
+def shows(source: str) -> int:
+    """How many live views a cell shows."""
+    return sum(map(source.count, SHOWS))
+
+
 def live_views() -> dict[str, int]:
     """How many live views each tutorial has that has any, by its name."""
     found = {}
     for file in sorted(tutorials().glob("*.ipynb")):
         cells = [cell.source for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
-        found[file.stem] = sum(cell.count(word) for cell in cells for word in SHOWS)
+        found[file.stem] = sum(map(shows, cells))
     return {name: count for name, count in found.items() if count}
 
 
@@ -107,9 +112,10 @@ def main(notebook: Path, folder: Path, steps: int, end: int = 0) -> None:
     shell = InteractiveShell.instance()
     keep_pictures_of_boxes()
     found: list[dict[str, Any]] = []
-    for cell in nbformat.read(notebook, as_version=4).cells:
-        if cell.cell_type != "code":
-            continue
+    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
+    while not shows(cells[-1].source):
+        cells.pop()
+    for cell in cells:
         source = cell.source
         for long, short in SHORTER.items():
             source = source.replace(long, short)

@@ -6,6 +6,7 @@ the scalar text read as text on vectors; if one lane takes the rare path, all la
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -65,6 +66,7 @@ def function(
     return symbol
 
 
+@functools.cache  # of the few functions in this folder
 def _on_vectors(text: str, lanes: int) -> str:
     lines: list[str] = []
     for line in text.splitlines():
