@@ -34,7 +34,11 @@ class Checks(Enum):
 
 
 #: What derivatives are called that are taken with respect to the arguments too.
-_WITH_ARGUMENTS = {Derivative.REVERSE: "pullback", Derivative.FORWARD: "pushforward"}
+_WITH_ARGUMENTS = {
+    Derivative.REVERSE: "pullback",
+    Derivative.FORWARD: "pushforward",
+    Derivative.FORWARD_OVER_REVERSE: "second pullback",
+}
 
 
 _NONE: frozenset[Buffer] = frozenset()
@@ -52,7 +56,7 @@ class Request:
     each value has; for several, all duals and gradients are temporary, and each float argument and result of a
     pushforward has as many tangents, one after the other. `zeroed`: the gradients, as the code knows them, that hold
     zeros when the launch begins (`passes/updates/store_first.py`). Of these, `name` is made ("gradient", "recording
-    pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
+    pushforward"), under which code is kept on disk, whether it `reverses` a kernel, and whether it `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
     `ValueError` for a combination without meaning.

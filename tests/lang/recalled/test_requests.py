@@ -4,6 +4,8 @@ launches that save old values, checks of the access rules, searches for NaN.
 
 from __future__ import annotations
 
+import contextlib
+from itertools import product
 from typing import Any
 
 import pytest
@@ -234,6 +236,30 @@ def main():
 """
 )
 
+LAUNCHED_GRADIENT = """
+w, out = [ti.field(ti.f64, shape=(), needs_dual=True) for _ in range(2)]
+
+@ti.kernel
+def run(a: ti.f64):
+    for i in x:
+        loss[None] += a * x[i] ** 2
+
+@ti.kernel
+def use():
+    for i in x:
+        out[None] += x.grad[i] ** 2
+
+def main():
+    begin()
+    w[None], out[None] = 0.5, 0.0
+    with ti.ad.FwdMode(loss=out, param=w, seed=1.0):
+        x.grad.fill(0)
+        loss.grad[None] = 1.0
+        run.grad(w[None] * 2)
+        use()
+    return out.dual[None]
+"""
+
 PROGRAMS = {
     name: text
     for name, text in list(globals().items())
@@ -257,6 +283,21 @@ def test_every_request_is_found(load: Any, name: str) -> None:
     assert {code.origin for _, code in found.results()} == {Origin.MEMORY}
 
 
+def test_no_two_requests_have_one_name() -> None:
+    """Code is kept under it."""
+    met: dict[str, Request] = {}
+    yes_or_no = (False, True)
+    for derivative, arguments, records, shares, checks, directions in product(
+        Derivative, yes_or_no, yes_or_no, yes_or_no, Checks, (1, 3, 4)
+    ):
+        with contextlib.suppress(ValueError):  # of a combination without meaning
+            found = Request(
+                derivative, arguments=arguments, records=records, shares=shares, checks=checks, directions=directions
+            )
+            assert met.setdefault(found.name, found) is found, found.name
+    assert len(met) > 30
+
+
 def test_they_are_all_there(load: Any) -> None:
     """The programs of this file need every request that the language makes."""
     ti.init(debug=True)
@@ -271,6 +312,7 @@ def test_they_are_all_there(load: Any) -> None:
         Request(Derivative.FORWARD),
         Request(Derivative.REVERSE, arguments=True),
         Request(Derivative.FORWARD, arguments=True),
+        Request(Derivative.FORWARD_OVER_REVERSE),
         Request(Derivative.FORWARD_OVER_REVERSE, arguments=True),
         Request(records=True),
         Request(records=True, shares=True),
