@@ -150,9 +150,14 @@ def test_particles_in_the_plane(name: str, dtype: Any) -> None:
     assert_same(made, by_kernel(view, {"x": x}, [{"x": state} for state in states]))
 
 
+def flat(eye: dict[str, Any]) -> list[float]:
+    return [float(part) for name in sorted(eye) for part in np.ravel(eye[name]) if eye[name] is not None]
+
+
 SPACE: dict[str, dict[str, Any]] = {
     "plain": {},
     "turned": {"azimuth": 130.0, "elevation": -40.0, "size": (320, 200)},
+    "axes": {"grid": True, "z_label": "height [m]", "size": (320, 200)},
     "colours each": {"color": RNG.integers(0, 0xFFFFFF, N), "radius": RNG.random(N) * 4},
     "numbers": {"color": RNG.random(N), "trail": 2},
     "marks": {"edges": PAIRS, "arrows": RNG.normal(size=(N, 3)), "trail": 3},
@@ -169,8 +174,8 @@ def test_particles_in_space(name: str) -> None:
     wanted = by_kernel(view, {"x": x}, [{"x": state} for state in states])
     for frames in (made, wanted):
         for at, frame in enumerate(frames):
-            edges = np.array(frame.message.pop("edges"))
-            assert np.abs(edges - np.array(wanted[at].message.get("edges", edges))).max() < 2e-5
+            eye = frame.message.pop("eye")
+            assert flat(eye) == pytest.approx(flat(wanted[at].message.get("eye", eye)))
             # What is seen is computed with numbers that are rounded differently.
             position = np.frombuffer(frame.buffers[0], np.uint16).astype(int)
             frame.buffers[0] = b""

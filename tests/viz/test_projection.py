@@ -12,7 +12,8 @@ from tests.viz.live import picture_of, scenario
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.particles import HIDDEN
-from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
+from tinote.viz.live.projection import OrbitCamera, depth, eye_of, faded, point_at, rasterised, see
+from tinote.viz.space.box import described_box, drawn_box
 from tinote.viz.space.rasterise import Rasteriser
 
 BOX = np.array([[0.0, 1.0]] * 3)
@@ -40,17 +41,20 @@ def test_near_things_look_larger():
 def test_the_box_stays_in_sight_however_it_is_turned(aspect):
     rng = np.random.default_rng(0)
     for azimuth, elevation in zip(rng.uniform(0, 360, 30), rng.uniform(-89, 89, 30), strict=True):
-        edges = box_edges(np.array([[0, 3.0], [-1, 1], [5, 6]]), OrbitCamera(azimuth, elevation, aspect))
-        assert edges.shape == (12, 4) and edges.min() >= 0 and edges.max() <= 1
+        bounds = np.array([[0, 3.0], [-1, 1], [5, 6]])
+        eye = eye_of(bounds, OrbitCamera(azimuth, elevation, aspect))
+        edges = drawn_box(described_box(bounds.tolist()), eye, (round(100 * aspect), 100)).lines
+        assert edges.shape == (12, 4) and edges.min() >= 0
+        assert edges[:, ::2].max() <= 100 * aspect and edges[:, 1::2].max() <= 100
 
 
 def test_what_is_outside_or_not_finite_is_left_out_and_counted():
     x = np.array([[0.5, 0.5, 0.5], [0.5, 0.5, 1.5], [np.nan, 0.5, 0.5]])
-    frame = Particles(x).capture()
+    frame = Particles(x, bounds=((0, 1), (0, 1), (0, 1))).capture()
     assert (frame.message["count"], frame.message["outside"]) == (3, 2)
     packed = np.frombuffer(frame.buffers[0], np.uint16)
     assert packed.tolist() == [HIDDEN // 2] * 2
-    assert len(frame.message["edges"]) == 12
+    assert frame.message["box"]["bounds"] == [[0, 1]] * 3
 
 
 def test_far_colours_fade():
@@ -126,7 +130,7 @@ def test_the_page_turns_the_camera_while_nothing_plays():
         page.say(kind="turn", by=[-40.0, 100.0])
         await page.until(lambda: len(page.frames) == 2)
         assert (view.azimuth, view.elevation) == (350.0, 89.0)
-        assert page.frames[0]["edges"] != page.frames[1]["edges"]
+        assert page.frames[0]["eye"] != page.frames[1]["eye"]
         assert page.frames[1]["step"] == 0
 
     scenario(lambda: Particles(np.full((1, 3), 0.5)), body)

@@ -231,11 +231,6 @@ def test_a_grid_is_drawn_over_the_stage() -> None:
     assert (pictures[0] != pictures[1]).any(axis=2).sum() > 300
 
 
-def test_axes_of_particles_in_space_are_refused() -> None:
-    with pytest.raises(ViewError, match="in space have no axes"):
-        ti.viz.Particles(np.zeros((3, 3)), grid=True)
-
-
 # ---- charts
 
 

@@ -175,10 +175,15 @@ class Picture:
         window = self.pixels[low[1] : high[1], low[0] : high[0]]
         window[:] = (window * (1.0 - alpha) + averaged[:, :, :3] * alpha + 0.5).astype(np.uint8)
 
-    def text(self, content: str, x: float, y: float, size: float, color: Iterable[int]) -> None:
-        """`content`, which may have several lines, with its top left corner at (x, y); `size` in pixels."""
+    def text(
+        self, content: str, x: float, y: float, size: float, color: Iterable[int], anchor: str | None = None
+    ) -> None:
+        """`content`, which may have several lines, with its top left corner at (x, y), or the part that `anchor` names
+        by two letters, as for a `Pen`; `size` in pixels.
+        """
         image = Image.fromarray(self.pixels)
-        ImageDraw.Draw(image).multiline_text((x, y), content, fill=tuple(int(part) for part in color), font=font(size))
+        ink = tuple(int(part) for part in color)
+        ImageDraw.Draw(image).multiline_text((x, y), content, fill=ink, font=font(size), anchor=anchor)
         self.pixels[:] = np.asarray(image)
 
     def frame(self) -> None:

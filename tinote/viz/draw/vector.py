@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.viz.draw.pen import css, embedded, number
+from tinote.viz.draw.pen import VectorPen, css, embedded, number
 from tinote.viz.draw.pictures import HAIRLINE, Picture
 
 Part = tuple[float, Sequence[str]]
@@ -80,8 +80,12 @@ class VectorPicture(Picture):
             )
         self._add(shapes, inks if inks.ndim == 1 else inks[seen], name, light)
 
-    def text(self, content: str, x: float, y: float, size: float, color: Iterable[int]) -> None:
-        raise NotImplementedError("views have no texts on their stage")
+    def text(
+        self, content: str, x: float, y: float, size: float, color: Iterable[int], anchor: str | None = None
+    ) -> None:
+        pen = VectorPen()
+        pen.text((x, y), content, tuple(color), anchor or "lt")
+        self._marks += pen.elements
 
     def frame(self) -> None:
         size = f'x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}"'

@@ -17,6 +17,7 @@ from tinote.viz.draw.scale import Scale, scale_form
 from tinote.viz.live.arguments import argument
 from tinote.viz.live.simulation import StagedSimulation
 from tinote.viz.notebook.view import Frame
+from tinote.viz.space.box import described_box
 
 Range = tuple[float, float]
 AIR = 0.05
@@ -57,10 +58,6 @@ class AxedSimulation(StagedSimulation):
         """What pages and pictures have of the axes of these ranges; the ranges alone where axes are neither asked
         for nor `wanted` otherwise.
         """
-        if len(ranges) > len("xy"):
-            if given.axes or given.grid or given.x_label or given.y_label:
-                raise ViewError("particles in space have no axes yet", hint="leave out axes, grid, x_label and y_label")
-            return {}
         asked = wanted or given.grid or bool(given.x_label or given.y_label)
         found: dict[str, Any] = {"ranges": [list(ends) for ends in ranges]}
         if not (asked if given.axes is None else given.axes):
@@ -75,18 +72,22 @@ class PlacedSimulation(AxedSimulation):
 
     x: Any
     bounds: Any
+    z_label: str = argument(default="")
 
     def fit(self) -> None:
         """Let the bounds be those of the positions now, with some room, at one scale along all axes."""
-        points = as_positions(self.x, space=True)
-        sides = np.array((self.width, self.height) if points.shape[1] == len("xy") else (1, 1, 1), np.float64)
-        points = points[np.isfinite(points).all(axis=1)]
-        if not len(points):
+        found = fitted_ranges(as_positions(self.x, space=True), (self.width, self.height))
+        if found is None:
             return self.repaint()
-        low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
-        reach = (0.5 + AIR) * (float(((high - low) / sides).max()) or 1.0 / sides.max()) * sides
-        middle = (low + high) / 2
-        self.bounds = tuple(zip((middle - reach).tolist(), (middle + reach).tolist(), strict=True))
+        self.bounds = found
+
+    @staticmethod
+    def _box_of(given: Namespace, ranges: Sequence[Range]) -> dict[str, Any]:
+        """The box of these ranges in space, with axes where they are asked for."""
+        labels = (given.x_label, given.y_label, given.z_label)
+        is_wanted = bool(given.grid or any(labels)) if given.axes is None else given.axes
+        named = [label or name for name, label in zip("xyz", labels, strict=True)]
+        return described_box(ranges, named if is_wanted else (), grid=given.grid)
 
     def obey(self, message: dict[str, Any]) -> None:
         """The page has pressed the button."""
@@ -94,6 +95,20 @@ class PlacedSimulation(AxedSimulation):
             self.fit()
         else:
             super().obey(message)
+
+
+def fitted_ranges(points: np.ndarray, size: tuple[int, int]) -> tuple[Range, ...] | None:
+    """What holds all finite points, with some room, at one scale along all axes of a stage of that size; None where
+    there are none.
+    """
+    points = points[np.isfinite(points).all(axis=1)].astype(np.float64)
+    if not len(points):
+        return None
+    sides = np.array(size if points.shape[1] == len("xy") else (1, 1, 1), np.float64)
+    low, high = points.min(axis=0), points.max(axis=0)
+    reach = (0.5 + AIR) * (float(((high - low) / sides).max()) or 1.0 / sides.max()) * sides
+    middle = (low + high) / 2
+    return tuple(zip((middle - reach).tolist(), (middle + reach).tolist(), strict=True))
 
 
 def ranges_of(name: str, value: Any, dimensions: int) -> tuple[Range, ...]:

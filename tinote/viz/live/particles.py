@@ -19,16 +19,17 @@ from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pen import css
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, color_map, derived, number, optional, pixels
-from tinote.viz.live.axed import PlacedSimulation, ranges_of
+from tinote.viz.live.axed import PlacedSimulation, fitted_ranges, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, MARK_INKS, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
+from tinote.viz.live.projection import OrbitCamera, depth, eye_of, faded, point_at, rasterised, see
 from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.live.strokes import paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
+from tinote.viz.space.box import drawn_box, paint_box
 from tinote.viz.space.rasterise import Rasteriser
 
 DEFAULT_COLOR = 0x3B7DD8
@@ -51,9 +52,9 @@ INKED = ("color", *MARK_INKS.values())
 
 Bounds = tuple[tuple[float, float], ...]
 
-UNIT = ((0.0, 1.0), (0.0, 1.0))
-EDGES = (0xA6, 0xAB, 0xB3)
-"""The edges of the bounds in space, on white."""
+UNIT: Bounds = ((0.0, 1.0), (0.0, 1.0))
+AXES_ROOM = 1.25
+"""How much more than the box is seen in space where it has axes."""
 
 HIGHEST = 89.0
 """Degrees above the xy plane, and below it, that the camera may stand."""
@@ -72,6 +73,7 @@ class ParticlesLook(NamedTuple):
     numbers: bool
     has_one_radius: bool
     marks: Marks
+    box: dict[str, Any]
 
     @property
     def radius(self) -> float:
@@ -112,14 +114,16 @@ class Particles(PlacedSimulation):
     step : callable, optional
         Advances the simulation by one step; it may launch kernels.
     bounds : ((left, right), (bottom, top)), optional
-        What the view shows, in the units of `x`; from 0 to 1 by default. In space three pairs, the last one upwards.
-        Particles outside are counted, not painted.
+        What the view shows, in the units of `x`, in space three pairs, the last one upwards. By default from 0 to 1,
+        if all particles are there at first, or else what they take at first, with some room. Particles outside are
+        counted, not painted.
     color : colour, (N,) colours or numbers, or callable
         0xRRGGBB, a CSS colour, or one for each particle; or numbers, one for each particle, which become colours: a
         field or array of floats, or a function that returns one, read after each frame.
     axes : bool, optional
-        Show axes with ticks around the view, in the plane; by default if there is a grid or a label.
-    x_label, y_label : str
+        Show axes with ticks around the view, or in space at the edges of the bounds; by default if there is a grid or a
+        label.
+    x_label, y_label, z_label : str
         What the axes show, with the unit.
     grid : bool, default False
         Draw lines at the ticks.
@@ -213,7 +217,7 @@ class Particles(PlacedSimulation):
     """
 
     PAGE_KIND = "particles"
-    _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "views/particles.js")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "draw/box.js", "views/particles.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
     x: Any = argument(kw_only=False)
@@ -258,14 +262,13 @@ class Particles(PlacedSimulation):
         self._captured: np.ndarray | Cover | None = None
         self._shown_colors = np.zeros(3, np.uint8)
         self._shown_radii: np.ndarray | None = None
-        self._edges = np.zeros((0, 4))
         self._count = 0
 
     def arranged(self, given: Namespace) -> ParticlesLook:
         """What the arguments are in the picture."""
         points = as_positions(given.x, space=True)
         in_space = points.shape[1] == 3
-        bounds = ranges_of("bounds", UNIT + UNIT[:1] * in_space if given.bounds is None else given.bounds, 2 + in_space)
+        bounds = self._bounds_of(given, points)
         scale = ColorScale(given.cmap or "viridis", given.limits, given.norm)
         numbers = given.cmap is not None and not is_single(given.color)
         found = as_inks(given.color, len(points), numbers=numbers)
@@ -285,11 +288,23 @@ class Particles(PlacedSimulation):
             "table": scale.as_text(),
             "marks": marks.looks,
             "in_space": in_space,
-            "axes_shown": self._axes_of(given, bounds, given.size),
+            "axes_shown": {} if in_space else self._axes_of(given, bounds, given.size),
         }
         self._count = len(points)
         colors = found if is_fixed else None
-        return ParticlesLook(sent, given, bounds, scale, colors, numbers, is_single(given.radius), marks)
+        box = self._box_of(given, bounds) if in_space else {}
+        return ParticlesLook(sent, given, bounds, scale, colors, numbers, is_single(given.radius), marks, box)
+
+    def _bounds_of(self, given: Namespace, points: np.ndarray) -> Bounds:
+        """Those that are given, or that the view has had since it has shown these particles, or that fit them."""
+        if given.bounds is not None:
+            return ranges_of("bounds", given.bounds, points.shape[1])
+        if self.is_made and self.bounds is None and given.x is self.x:
+            return self.look.bounds
+        unit = UNIT[:1] * points.shape[1]
+        with np.errstate(invalid="ignore"):
+            is_outside = ((points < 0.0) | (points > 1.0)).any()
+        return (fitted_ranges(points, given.size) if is_outside else None) or unit
 
     def __repr__(self) -> str:
         box = " × ".join(f"[{low:g}, {high:g}]" for low, high in self.look.bounds)
@@ -315,8 +330,7 @@ class Particles(PlacedSimulation):
         colors = inks["color"]
         if self.in_space:
             bounds, camera = np.array(look.bounds), self._camera()
-            self._edges = box_edges(bounds, camera)
-            message["edges"] = self._edges.round(5).tolist()
+            message |= {"box": look.box, "eye": eye_of(bounds, camera)._asdict()}
             if POSITION_BYTES * self._count > self.width * self.height and not self.glow:
                 each = look.radius if radii is None else radii
                 size = (self.width, self.height)
@@ -387,6 +401,7 @@ class Particles(PlacedSimulation):
             "isFixed": look.colors is not None,
             "azimuth": self.azimuth,
             "elevation": self.elevation,
+            "box": look.box,
             "arrow_scale": self.arrow_scale,
         }
 
@@ -416,8 +431,8 @@ class Particles(PlacedSimulation):
             _paint_discs(view, captured, self._shown_colors, self._shown_radii, look)
             look.marks.paint_above(view)
         if self.in_space:
-            ends = self._edges.reshape(-1, 2, 2) * [self.width, -self.height] + [0, self.height]
-            view.lines(ends[:, 0], ends[:, 1], 0.75, np.array(EDGES, np.uint8))
+            eye = eye_of(np.array(look.bounds), self._camera())
+            paint_box(view, drawn_box(look.box, eye, (self.width, self.height)))
         view.frame()
         return view
 
@@ -462,7 +477,8 @@ class Particles(PlacedSimulation):
         return np.hypot(*((positions - [across, up]) * [self.width, self.height]).T)
 
     def _camera(self) -> OrbitCamera:
-        return OrbitCamera(self.azimuth, self.elevation, self.width / self.height)
+        room = AXES_ROOM if self.look.box.get("axes") else 1.0
+        return OrbitCamera(self.azimuth, self.elevation, self.width / self.height, room)
 
     def turn(self, azimuth: float, elevation: float) -> None:
         """Put the camera elsewhere.

@@ -6,7 +6,6 @@ is mild, and that sphere touches the picture's nearer edges: the box stays in si
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -30,12 +29,13 @@ AS_THEY_ARE = Lighting((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), ())
 
 class OrbitCamera(NamedTuple):
     """Where the camera stands: angles in degrees, `azimuth` from the x axis around z, `elevation` above the xy plane;
-    `aspect` is the picture's width over its height.
+    `aspect` is the picture's width over its height, and `room` how much more than the sphere around the box is seen.
     """
 
     azimuth: float
     elevation: float
     aspect: float = 1.0
+    room: float = 1.0
 
 
 class ProjectedPoints(NamedTuple):
@@ -56,15 +56,6 @@ def see(points: np.ndarray, bounds: np.ndarray, camera: OrbitCamera) -> Projecte
     positions, nearness = project(points[index], bounds, camera)
     order = np.argsort(nearness, kind="stable")
     return ProjectedPoints(positions[order], nearness[order], index[order])
-
-
-def box_edges(bounds: np.ndarray, camera: OrbitCamera) -> np.ndarray:
-    """The twelve edges of the box as fractions of the picture, shape (12, 4): x and y of either end."""
-    corners = np.array(list(itertools.product(*bounds)))
-    positions, _ = project(corners, bounds, camera)
-    # Corners that differ in one coordinate: their numbers differ in one binary digit.
-    pairs = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digit]
-    return np.array([[*positions[a], *positions[b]] for a, b in pairs])
 
 
 def faded(colors: np.ndarray, nearness: np.ndarray) -> np.ndarray:
@@ -142,12 +133,14 @@ def _axes(camera: OrbitCamera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _extent(camera: OrbitCamera) -> np.ndarray:
-    """Half the picture's width and height; its nearer edges are 1 from the middle."""
-    return np.array([max(camera.aspect, 1.0), max(1.0 / camera.aspect, 1.0)])
+    """Half the picture's width and height; its nearer edges are `room` from the middle."""
+    return camera.room * np.array([max(camera.aspect, 1.0), max(1.0 / camera.aspect, 1.0)])
 
 
 def _scale(depth: Any) -> Any:
-    """How large a unit at that depth is in the picture: the rays that touch the sphere reach its nearer edges."""
+    """How large a unit at that depth is in the picture: without room the rays that touch the sphere reach its nearer
+    edges.
+    """
     return math.sqrt(DISTANCE**2 - 1.0) / (DISTANCE - depth)
 
 

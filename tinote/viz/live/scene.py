@@ -155,7 +155,7 @@ class Scene(StagedSimulation):
     """
 
     PAGE_KIND = "scene"
-    _esm = static_source(*VIEW_SCRIPTS, "draw/space.js", "views/scene.js")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/box.js", "draw/space.js", "views/scene.js")
     _css = static_source("views/simulation.css", "kernel.css")
 
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)

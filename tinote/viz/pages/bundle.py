@@ -34,10 +34,10 @@ ENGINES = {
 """What a Worker runs: for all views, and by the kind of view."""
 
 OWN = {
-    "particles": ("views/particles.js",),
+    "particles": ("draw/box.js", "views/particles.js"),
     "image": ("views/image.js",),
     "plot": ("views/running_plot.js",),
-    "scene": ("draw/space.js", "views/scene.js"),
+    "scene": ("draw/box.js", "draw/space.js", "views/scene.js"),
 }
 """The scripts of the widgets, by the kind of view."""
 

@@ -155,8 +155,11 @@ function paperOf(el) {
 function isDark(el) {
   const paper = paperOf(el);
   if (!paper) return matchMedia("(prefers-color-scheme: dark)").matches;
-  return 0.299 * paper[0] + 0.587 * paper[1] + 0.114 * paper[2] < 128;
+  return isDim(paper);
 }
+
+/** Whether light texts stand out from a colour. */
+const isDim = ([red, green, blue]) => 0.299 * red + 0.587 * green + 0.114 * blue < 128;
 
 /** Call `changed` when the page's theme may have changed. Returns what undoes it. */
 function watchTheme(changed) {

@@ -2,6 +2,7 @@
 
 const GRASPED = 2; // Radii from which a particle is grabbed.
 const DENSITY_COUNT = 150000;
+const AXES_ROOM = 1.25; // How much more than the box is seen in space where it has axes.
 const UNIT = [
   [0, 1],
   [0, 1],
@@ -24,7 +25,8 @@ FRAMES_OF.particles = class extends Frames {
   sight(points) {
     const { bounds } = this.look;
     if (points.dimensions === 2) return new PlaneSight(bounds, points.isSingle);
-    return new SpaceSight(bounds, this.azimuth, this.elevation, this.traits.width / this.traits.height);
+    const room = this.look.box.axes.length ? AXES_ROOM : 1;
+    return new SpaceSight(bounds, this.azimuth, this.elevation, this.traits.width / this.traits.height, room);
   }
   capture(step) {
     const { look, sources } = this;
@@ -41,7 +43,7 @@ FRAMES_OF.particles = class extends Frames {
     let ink = inks.color;
     let places = null;
     if (inSpace) {
-      message.edges = sight.edges();
+      Object.assign(message, { box: look.box, eye: sight.eye() });
       const seen = sight.see(points);
       ink = { colors: faded(ink, seen), isOne: false };
       places = { data: Float64Array.from(seen.flatMap(({ place }) => place)), count: seen.length, isSingle: false };
@@ -206,6 +208,10 @@ FRAMES_OF.particles = class extends Frames {
       return [middle - reach, middle + reach];
     });
     this.look.bounds = bounds;
+    if (dimensions === 3) {
+      const fittedAxes = this.look.box.axes.map(({ label }, axis) => new Scale("linear", ...bounds[axis]).axis(label, 4));
+      this.look.box = { ...this.look.box, bounds, axes: fittedAxes };
+    }
     if (this.trail) this.trail = new TrailRows(this.traits.marks.trail.length);
     if (!axes.ranges) return {};
     const fitted = { ...axes, ranges: bounds };

@@ -7,9 +7,12 @@ const THICKEST_FOG = 0.65;
 const NEAREST = 3;
 const HIGHEST = 89;
 
-/** A box in space, three pairs, as a camera at angles in degrees sees it in a picture of that width over height. */
+/**
+ * A box in space, three pairs, as a camera at angles in degrees sees it in a picture of that width over height, and
+ * `room` times as much.
+ */
 class SpaceSight {
-  constructor(bounds, azimuth, elevation, aspect) {
+  constructor(bounds, azimuth, elevation, aspect, room) {
     const [around, above] = [(azimuth * Math.PI) / 180, (elevation * Math.PI) / 180];
     this.bounds = bounds;
     this.towards = [Math.cos(above) * Math.cos(around), Math.cos(above) * Math.sin(around), Math.sin(above)];
@@ -18,7 +21,7 @@ class SpaceSight {
     this.up = [b * f - c * e, c * d - a * f, a * e - b * d];
     this.center = bounds.map(([low, high]) => (low + high) / 2);
     this.radius = 0.5 * Math.hypot(...bounds.map(([low, high]) => high - low));
-    this.shares = [Math.max(aspect, 1), Math.max(1 / aspect, 1)];
+    this.shares = [Math.max(aspect, 1) * room, Math.max(1 / aspect, 1) * room];
     this.extent = Math.min(...bounds.map(([low, high]) => high - low));
     this.key = `${azimuth} ${elevation} ${aspect}`;
   }
@@ -77,14 +80,18 @@ class SpaceSight {
     }
     return found.sort((a, b) => a.nearness - b.nearness);
   }
-  /** The twelve edges of the box: x and y of either end. */
-  edges() {
-    const corner = (number) => this.seen(...this.bounds.map((pair, axis) => pair[(number >> (2 - axis)) & 1])).place;
-    const found = [];
-    for (let a = 0; a < 8; a += 1)
-      for (const digit of [1, 2, 4])
-        if (!(a & digit)) found.push([...corner(a), ...corner(a | digit)].map((part) => Number(part.toFixed(5))));
-    return found;
+  /** The camera, as it draws the box. */
+  eye() {
+    const from = (away) => this.center.map((part, axis) => part + away * this.radius * this.towards[axis]);
+    return {
+      position: from(DISTANCE),
+      target: this.center,
+      up: [0, 0, 1],
+      field_of_view: (Math.atan(this.shares[1] / Math.sqrt(DISTANCE ** 2 - 1)) * 360) / Math.PI,
+      box: null,
+      near: (DISTANCE - 2) * this.radius,
+      far: (DISTANCE + 2) * this.radius,
+    };
   }
   /** The point at that depth that is seen at a place of the picture. */
   pointAt([across, up], depth) {

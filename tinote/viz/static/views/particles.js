@@ -96,19 +96,6 @@ function bitsAsBytes(bits) {
   return bytes;
 }
 
-/** Draw lines, given by fractions from the bottom left, over what `context`'s canvas shows. */
-function drawEdges(context, edges, color, scale) {
-  const { width, height } = context.canvas;
-  context.strokeStyle = color;
-  context.lineWidth = 0.75 * scale;
-  context.beginPath();
-  for (const [x0, y0, x1, y1] of edges) {
-    context.moveTo(x0 * width, (1 - y0) * height);
-    context.lineTo(x1 * width, (1 - y1) * height);
-  }
-  context.stroke();
-}
-
 /**
  * The number of the particle, of those at 16-bit fractions of a stage of a size, that is nearest to a place there, at
  * most `reach` pixels away; -1 where none is.
@@ -205,7 +192,7 @@ export default laidOut(
         context.putImageData(image, 0, 0);
       }
       if (last?.cover) paintCover(color);
-      if (last?.box) drawEdges(context, last.box, isDark(el) ? "#5d6672" : "#a6abb3", scale);
+      if (last?.box) paintBox(context, last.box, last.eye, paper, scale);
     };
     const paintMarked = (color) => {
       paintBelow(color);
@@ -262,7 +249,8 @@ export default laidOut(
         levels: cover ? null : (bytes("codes") ?? null),
         ends: [message.low, message.high],
         bitmap,
-        box: message.edges,
+        box: message.box,
+        eye: message.eye,
         positions: cover ? null : copied(positions, Uint16Array),
         inks,
         radii: floats("radii"),
