@@ -256,10 +256,11 @@ def strange(scene: Scene) -> None:
     scene.particles(points * np.nan, radius=1.0)
 
 
+@pytest.mark.parametrize("axes", [False, True])
 @pytest.mark.parametrize("add", [balls, rods, meshes, strange])
-def test_scenes(add: Callable[[Scene], None]) -> None:
+def test_scenes(add: Callable[[Scene], None], axes: bool) -> None:
     ti.init()
-    view = Scene(lambda: None)
+    view = Scene(lambda: None, axes=axes, grid=axes)
     add(view)
     (made,) = by_page(view, [{}])
     view.capture()

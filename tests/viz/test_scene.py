@@ -205,6 +205,32 @@ def test_pictures_and_films_are_kept(tmp_path):
     assert base64.b64decode(data["image/png"])[:4] == b"\x89PNG"
 
 
+def test_axes_stand_around_what_there_was_at_first():
+    x = np.array([[-1.0, 0.0, 0.0], [1.0, 4.0, 2.0]])
+    view = Scene(grid=True, z_label="h [m]", size=(240, 200)).particles(x, 0.1)
+    box = view.frames.present().message["box"]
+    assert [axis["label"] for axis in box["axes"]] == ["x", "y", "h [m]"]
+    low, high = np.array(box["bounds"]).T
+    assert (low < x.min(axis=0) - 0.1).all() and (high > x.max(axis=0) + 0.1).all()
+    x[1] = 40.0
+    assert view.frames.present().message["box"] == box
+    assert repr(view) == "<Scene: 1 thing in space>"
+    plain = picture_of(Scene(size=(240, 200)).particles(x[:1], 0.1))
+    assert (plain != picture_of(Scene(axes=True, size=(240, 200)).particles(x[:1], 0.1))).any()
+    assert "box" not in Scene().particles(x, 0.1).frames.present().message
+    view.z_label = ""
+    assert [axis["label"] for axis in view.frames.present().message["box"]["axes"]] == ["x", "y", "z"]
+
+
+def test_things_are_called_by_their_names_and_edges_of_the_box_are_none():
+    view = Scene(axes=True, size=(200, 200)).particles([[0.0, 0.0, 0.0]], 1.0, name="the sun")
+    view.lines([[-9, 0, 3], [9, 0, 3]], 3.0, name="the rods")
+    view.frames.present()
+    assert view._words_at(0.5, 0.45).startswith("the sun at (")
+    seen = {view._words_at(across, up) for across in np.linspace(0, 1, 21) for up in np.linspace(0, 1, 21)}
+    assert {words.split(" at ")[0] for words in seen} == {"", "the sun", "line 0 of the rods"}
+
+
 def test_a_click_picks_what_is_seen_there():
     square = np.array([[-1, 0, -1], [1, 0, -1], [1, 0, 1], [-1, 0, 1]], np.float32)
     places = np.tile(np.eye(4), (2, 1, 1))

@@ -17,22 +17,31 @@ from tinote.viz.draw.scale import Scale, scale_form
 from tinote.viz.live.arguments import argument
 from tinote.viz.live.simulation import StagedSimulation
 from tinote.viz.notebook.view import Frame
-from tinote.viz.space.box import described_box
 
 Range = tuple[float, float]
 AIR = 0.05
 """Parts of a fitted range that are free at both ends."""
 
 
-class AxedSimulation(StagedSimulation):
-    """Base of the views whose stage shows a part of a plane, with axes where they are wanted. A click says what it hit:
-    `picked`.
-    """
+class LabelledSimulation(StagedSimulation):
+    """Base of the views whose stage has axes where they are wanted."""
 
     axes: bool | None = argument(default=None)
     x_label: str = argument(default="")
     y_label: str = argument(default="")
     grid: bool = argument(default=False)
+
+    @staticmethod
+    def _labels_of(given: Namespace) -> list[str]:
+        """What the three axes in space show; nothing where they are neither asked for nor labelled."""
+        labels = (given.x_label, given.y_label, given.z_label)
+        is_wanted = bool(given.grid or any(labels)) if given.axes is None else given.axes
+        return [label or name for name, label in zip("xyz", labels, strict=True)] if is_wanted else []
+
+
+class AxedSimulation(LabelledSimulation):
+    """Base of the views whose stage shows a part of a plane. A click says what it hit: `picked`."""
+
     norm: str | tuple[str, float] = argument(default="linear", check=scale_form, sent=True)
 
     can_pick = traitlets.Bool(True).tag(sync=True)
@@ -80,14 +89,6 @@ class PlacedSimulation(AxedSimulation):
         if found is None:
             return self.repaint()
         self.bounds = found
-
-    @staticmethod
-    def _box_of(given: Namespace, ranges: Sequence[Range]) -> dict[str, Any]:
-        """The box of these ranges in space, with axes where they are asked for."""
-        labels = (given.x_label, given.y_label, given.z_label)
-        is_wanted = bool(given.grid or any(labels)) if given.axes is None else given.axes
-        named = [label or name for name, label in zip("xyz", labels, strict=True)]
-        return described_box(ranges, named if is_wanted else (), grid=given.grid)
 
     def obey(self, message: dict[str, Any]) -> None:
         """The page has pressed the button."""

@@ -29,7 +29,7 @@ from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.live.strokes import paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
-from tinote.viz.space.box import drawn_box, paint_box
+from tinote.viz.space.box import described_box, drawn_box, paint_box
 from tinote.viz.space.rasterise import Rasteriser
 
 DEFAULT_COLOR = 0x3B7DD8
@@ -292,7 +292,7 @@ class Particles(PlacedSimulation):
         }
         self._count = len(points)
         colors = found if is_fixed else None
-        box = self._box_of(given, bounds) if in_space else {}
+        box = described_box(bounds, self._labels_of(given), grid=given.grid) if in_space else {}
         return ParticlesLook(sent, given, bounds, scale, colors, numbers, is_single(given.radius), marks, box)
 
     def _bounds_of(self, given: Namespace, points: np.ndarray) -> Bounds:

@@ -21,9 +21,11 @@ from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pen import css
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
-from tinote.viz.live.simulation import CAPTURED, StagedSimulation
+from tinote.viz.live.axed import LabelledSimulation
+from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
+from tinote.viz.space.box import BOX_INK, box_around, box_edges, drawn_box, paint_box
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
 from tinote.viz.space.content import (
     GREY,
@@ -44,7 +46,7 @@ from tinote.viz.space.parts import (
     facts_of,
     obstacle,
 )
-from tinote.viz.space.picking import pick
+from tinote.viz.space.picking import Picked, pick
 from tinote.viz.space.rasterise import Rasteriser, fineness
 
 __all__ = ["Scene"]
@@ -69,6 +71,7 @@ class Thing(NamedTuple):
 
     make: Callable[..., Item]
     given: dict[str, Any]
+    name: str = ""
     is_wire: bool = False
 
     def item(self) -> Item:
@@ -91,14 +94,16 @@ class Thing(NamedTuple):
 
 
 class SceneLook(NamedTuple):
-    """What pages have of a scene, which way is up, and from which angles it is seen at first."""
+    """What pages have of a scene, which way is up, from which angles it is seen at first, and its axes."""
 
     sent: dict[str, Any]
     up: Vector
     angles: tuple[float, float]
+    labels: list[str]
+    grid: bool
 
 
-class Scene(StagedSimulation):
+class Scene(LabelledSimulation):
     """A live view of a scene in space, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
     `particles`, `lines`, `mesh` and `mesh_instance` add things, which are read again after each frame; `ambient_light`
@@ -122,6 +127,12 @@ class Scene(StagedSimulation):
         "orbit": the pointer turns the camera around what it looks at (with Shift or the right button it moves it, the
         wheel brings it nearer once the view has been clicked, a double click takes it back). "fly": the pointer looks
         around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
+    axes : bool, optional
+        Show a box around what there is at first, with ticks; by default if there is a grid or a label.
+    x_label, y_label, z_label : str
+        What the axes show, with the unit.
+    grid : bool, default False
+        Draw lines at the ticks, on the floor of the box.
     background : colour, optional
         By default what fits the page's theme.
     renderer : {"auto", "page", "kernel"}
@@ -160,6 +171,7 @@ class Scene(StagedSimulation):
 
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     up: str = argument(default="z", check=one_of(*UPWARDS))
+    z_label: str = argument(default="")
     azimuth: float = argument(default=30.0, check=angle)
     elevation: float = argument(default=20.0, check=angle)
     controls: str = argument(default="orbit", check=one_of("orbit", "fly"), renews=Renews.NOTHING, sent=True)
@@ -182,6 +194,7 @@ class Scene(StagedSimulation):
         self._fitted: Eye | None = None  # The last one that was not placed by the user.
         self._eye_version = 0  # Goes up when the camera is moved from here, which the page then follows.
         self._captured: Content | None = None
+        self._box: dict[str, Any] | None = None  # With axes, around what there was at first.
         self._is_stale = True  # What was captured last is not what the scene shows now.
         self._rasteriser, self._still, self._picker = Rasteriser(), Rasteriser(), Rasteriser()
         self._sender = SceneSender()
@@ -196,12 +209,14 @@ class Scene(StagedSimulation):
         paper = given.background
         background = "" if paper is None else css(as_colors(paper, name="background"))
         sent = {**self._sent_of_all(given, given.size), "background": background}
-        return SceneLook(sent, UPWARDS[given.up], (given.azimuth, given.elevation))
+        angles = (given.azimuth, given.elevation)
+        return SceneLook(sent, UPWARDS[given.up], angles, self._labels_of(given), given.grid)
 
     def wear(self, look: SceneLook) -> None:  # type: ignore[override]
         """Look like this; another angle moves the camera, and so does another size unless the user has placed it."""
         if self.is_made and (look[1:] != self.look[1:] or self._eye is self._fitted):
             self._eye = None
+        self._box = None
         super().wear(look)
 
     def __repr__(self) -> str:
@@ -211,7 +226,9 @@ class Scene(StagedSimulation):
     # What is seen.
 
     @checked
-    def particles(self, centers: Any, radius: Any, color: Any = GREY, per_vertex_color: Any = None) -> Scene:
+    def particles(
+        self, centers: Any, radius: Any, color: Any = GREY, per_vertex_color: Any = None, name: str = ""
+    ) -> Scene:
         """Add spheres to the scene.
 
         Parameters
@@ -224,6 +241,8 @@ class Scene(StagedSimulation):
             The colour of all.
         per_vertex_color : Field or array, shape (N, 3), optional
             The colours of the spheres.
+        name : str
+            What the view calls them where the pointer rests.
 
         Returns
         -------
@@ -241,11 +260,18 @@ class Scene(StagedSimulation):
         >>> ti.viz.Scene(size=320).particles(x, radius=0.3, color="#d94f5c")
         <Scene: 1 thing in space>
         """
-        return self._add(Thing(as_spheres, {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}))
+        given = {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}
+        return self._add(Thing(as_spheres, given, name))
 
     @checked
     def lines(
-        self, vertices: Any, width: float = 1.5, indices: Any = None, color: Any = GREY, per_vertex_color: Any = None
+        self,
+        vertices: Any,
+        width: float = 1.5,
+        indices: Any = None,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        name: str = "",
     ) -> Scene:
         """Add lines to the scene.
 
@@ -261,6 +287,8 @@ class Scene(StagedSimulation):
             The colour of all.
         per_vertex_color : Field or array, shape (N, 3), optional
             The colours of the vertices.
+        name : str
+            What the view calls them where the pointer rests.
 
         Returns
         -------
@@ -279,7 +307,7 @@ class Scene(StagedSimulation):
         <Scene: 2 things in space>
         """
         given = {"vertices": vertices, "width": width, "indices": indices}
-        return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}))
+        return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}, name))
 
     @checked
     def mesh(
@@ -291,6 +319,7 @@ class Scene(StagedSimulation):
         per_vertex_color: Any = None,
         two_sided: bool = False,
         show_wireframe: bool = False,
+        name: str = "",
     ) -> Scene:
         """Add a mesh of triangles.
 
@@ -312,6 +341,8 @@ class Scene(StagedSimulation):
             Let light reach the back as well.
         show_wireframe : bool, default False
             Draw the edges alone.
+        name : str
+            What the view calls it where the pointer rests.
 
         Returns
         -------
@@ -329,7 +360,9 @@ class Scene(StagedSimulation):
         >>> ti.viz.Scene(size=320).mesh(corners, two_sided=True)
         <Scene: 1 thing in space>
         """
-        return self.mesh_instance(vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe)
+        return self.mesh_instance(
+            vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe, name
+        )
 
     @checked
     def mesh_instance(
@@ -342,12 +375,13 @@ class Scene(StagedSimulation):
         two_sided: bool = False,
         transforms: Any = None,
         show_wireframe: bool = False,
+        name: str = "",
     ) -> Scene:
         """Add a mesh at several places.
 
         Parameters
         ----------
-        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe : various
+        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe, name : various
             As for `mesh`.
         transforms : Field or array, shape (M, 4, 4)
             Matrices that act on column vectors (x, y, z, 1).
@@ -373,7 +407,7 @@ class Scene(StagedSimulation):
         """
         given = {"vertices": vertices, "indices": indices, "normals": normals}
         given |= {"two_sided": two_sided, "transforms": transforms, **_colors(color, per_vertex_color)}
-        return self._add(Thing(as_mesh, given, show_wireframe))
+        return self._add(Thing(as_mesh, given, name, show_wireframe))
 
     @checked
     def ambient_light(self, color: Any) -> Scene:
@@ -478,18 +512,31 @@ class Scene(StagedSimulation):
 
     def _changed(self) -> Scene:
         self._is_stale = True
+        self._box = None
         self.refresh()
         return self
 
     def _content(self) -> Content:
         """What the fields hold now."""
-        return Content(tuple(thing.item() for thing in self._things), lit_by(self._ambient, self._lights))
+        return Content(tuple(thing.item() for thing in self._shown_things()), lit_by(self._ambient, self._lights))
+
+    def _shown_things(self) -> list[Thing]:
+        """What was added, and the edges of the box."""
+        if self._box is None:
+            return self._things
+        ends = box_edges(self._box, self.look.up.index(1.0), grid=self.look.grid)
+        return [
+            *self._things,
+            Thing(as_lines, {"vertices": ends, "width": 1.0, "indices": None, **_colors(BOX_INK, None)}),
+        ]
 
     # Frames.
 
     def capture(self) -> Frame:
         """The fields as they are now; for a page that draws itself as arrays, for another one as a picture."""
         self._is_stale = False
+        if self._box is None and self.look.labels:
+            self._box = box_around(self._content().points(), self.look.labels)
         self._captured = self._content()
         if self._eye is None:
             points, aspect = self._captured.points(), self.width / self.height
@@ -505,6 +552,8 @@ class Scene(StagedSimulation):
         message: dict[str, Any] = {"primitives": content.primitives(), "eyeVersion": self._eye_version}
         if self.picked is not None:
             message["picked"] = self.picked.words(content)
+        if self._box is not None:
+            message["box"] = self._box
         if not self.credits.connected:
             return Frame(message, [])
         if self._page_draws():
@@ -526,7 +575,8 @@ class Scene(StagedSimulation):
         if reason := obstacle(content):
             raise ViewError(f"a page cannot draw the scene: {reason}")
         return {
-            "things": [thing.page_look(sources) for thing in self._things],
+            "things": [thing.page_look(sources) for thing in self._shown_things()],
+            **({} if self._box is None else {"box": self._box}),
             "lighting": content.lighting._asdict(),
             "eye": eye._asdict(),
             "still": self.painted().png(),
@@ -553,15 +603,21 @@ class Scene(StagedSimulation):
         """Note what is at a place of the stage, and show what it is."""
         if self._captured is None or self._eye is None:
             return self.frames.present()
-        self.picked = pick(self._picker, self._captured, self._eye, (self.width, self.height), across, up)
+        self.picked = self._seen_at(across, up)
         return self._once_more()
+
+    def _seen_at(self, across: float, up: float) -> Picked | None:
+        """What was added and is at a place of the stage."""
+        if self._captured is None or self._eye is None:
+            return None
+        added = Content(self._captured.items[: len(self._things)])
+        found = pick(self._picker, added, self._eye, (self.width, self.height), across, up)
+        return None if found is None else found._replace(name=self._things[found.thing].name)
 
     def _words_at(self, across: float, up: float) -> str:
         """What is at a place of the stage; empty where nothing is."""
-        if self._captured is None or self._eye is None:
-            return ""
-        found = pick(self._picker, self._captured, self._eye, (self.width, self.height), across, up)
-        return "" if found is None else found.words(self._captured)
+        found = self._seen_at(across, up)
+        return "" if found is None or self._captured is None else found.words(self._captured)
 
     async def _hovered(self, across: float, up: float, view: str) -> None:
         """Tell a copy of the view what is at a place."""
@@ -590,6 +646,8 @@ class Scene(StagedSimulation):
         view.pixels[:] = self._still.draw(
             self._captured, self._eye, (self.width, self.height), self._sky(self.height, False), STILL_SAMPLES
         )
+        if self._box is not None:
+            paint_box(view, drawn_box(self._box, self._eye, (self.width, self.height)))
         view.frame()
         return view
 

@@ -33,6 +33,11 @@ NEARBY = 0.05
 TEXT_SIZE = 11.0
 LEAST_WAY = 1e-6
 NONE = np.zeros((0, 4))
+AIR = 0.05
+"""What a box around points is larger at each side, in its longest side."""
+
+EDGES = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digit]
+"""Corners that differ in one coordinate: their numbers differ in one binary digit."""
 
 
 class Inks(NamedTuple):
@@ -41,6 +46,9 @@ class Inks(NamedTuple):
     line: tuple[int, int, int]
     text: tuple[int, int, int]
 
+
+BOX_INK = 0x8A9098
+"""Edges of a box that are things of a scene, on light grounds and dark ones."""
 
 ON_LIGHT = Inks((0xA6, 0xAB, 0xB3), (0x5C, 0x61, 0x68))
 ON_DARK = Inks((0x5D, 0x66, 0x72), (0xAA, 0xB2, 0xBD))
@@ -54,11 +62,38 @@ class DrawnBox(NamedTuple):
     texts: list[Text]
 
 
-def described_box(bounds: Ranges, labels: Sequence[str] = (), *, grid: bool = False) -> dict[str, Any]:
-    """A box with these labels at its axes; the box alone where there are none."""
+def described_box(
+    bounds: Ranges, labels: Sequence[str] = (), *, grid: bool = False, edges: bool = True
+) -> dict[str, Any]:
+    """A box with these labels at its axes; the box alone where there are none. Without `edges` something else draws
+    them.
+    """
     ends = [tuple(map(float, pair)) for pair in bounds]
     shown = [axis(Scale("linear", *pair), label, ABOUT) for pair, label in zip(ends, labels, strict=False)]
-    return {"bounds": [list(pair) for pair in ends], "axes": shown, "grid": grid}
+    return {"bounds": [list(pair) for pair in ends], "axes": shown, "grid": grid, "edges": edges}
+
+
+def box_around(points: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, Any]:
+    """The axes of a box around the finite points of arrays (N, 3), with some room; its edges are things of a scene."""
+    known = [part[np.isfinite(part).all(axis=1)] for part in points]
+    found = np.concatenate([np.zeros((0, 3)), *known])
+    low, high = (found.min(axis=0), found.max(axis=0)) if len(found) else (np.zeros(3), np.ones(3))
+    room = AIR * max(float((high - low).max()), 1e-6)
+    return described_box(np.column_stack([low - room, high + room]).tolist(), labels, edges=False)
+
+
+def box_edges(box: dict[str, Any], upright: int, *, grid: bool) -> np.ndarray:
+    """The ends of the edges in space, and of lines on the floor at the ticks if there is a `grid`, in pairs, (N, 3)."""
+    bounds = np.array(box["bounds"])
+    ends = [_corner(bounds, number) for pair in EDGES for number in pair]
+    for number, one in enumerate(box["axes"]):
+        if grid and number != upright:
+            along = 3 - number - upright
+            for tick in one["ticks"]:
+                place = bounds[:, 0].copy()
+                place[number] += tick["at"] * (bounds[number, 1] - bounds[number, 0])
+                ends += [np.where(np.arange(3) == along, bounds[:, end], place) for end in (0, 1)]
+    return np.array(ends, np.float32)
 
 
 def drawn_box(box: dict[str, Any], eye: Eye, size: tuple[int, int]) -> DrawnBox:
@@ -68,8 +103,8 @@ def drawn_box(box: dict[str, Any], eye: Eye, size: tuple[int, int]) -> DrawnBox:
     radius = 0.5 * float(np.linalg.norm(bounds[:, 1] - bounds[:, 0]))
     upright = int(np.argmax(np.abs(eye.up)))
     far = np.where(frame.view[2, :3] > 0, bounds[:, 0], bounds[:, 1])
-    pairs = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digit]
-    lines = [_strokes(frame, [_corner(bounds, a) for a, _ in pairs], [_corner(bounds, b) for _, b in pairs])]
+    pairs = EDGES if box["edges"] else []
+    lines = [NONE, *(_strokes(frame, [_corner(bounds, a)], [_corner(bounds, b)]) for a, b in pairs)]
     grid: list[np.ndarray] = []
     texts: list[Text] = []
     for number, one in enumerate(box["axes"]):

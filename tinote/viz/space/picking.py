@@ -17,7 +17,7 @@ REACH = 3
 class Picked(NamedTuple):
     """What was picked in a scene: the `kind`, "particle", "line" or "triangle"; its number as `index`, among those of
     the `thing` of this number, in the order in which they were added, from 0; the number of the `copy` of a mesh that
-    has several; and the `position` (3,) of what is seen there, in the units of the scene.
+    has several; the `position` (3,) of what is seen there, in the units of the scene; and the `name` of the thing.
     """
 
     kind: str
@@ -25,6 +25,7 @@ class Picked(NamedTuple):
     thing: int
     copy: int
     position: Vector
+    name: str = ""
 
     def words(self, content: Content) -> str:
         """What a view of `content` says of it."""
@@ -32,7 +33,9 @@ class Picked(NamedTuple):
         found = f"{self.kind} {self.index:,}"
         if isinstance(item, Mesh) and item.transforms is not None:
             found += f" of copy {self.copy}"
-        if len(content.items) > 1:
+        if self.name:
+            found = self.name if len(item.points) == 1 else f"{found} of {self.name}"
+        elif len(content.items) > 1:
             found += f" of thing {self.thing}"
         return f"{found} at ({', '.join(f'{part:.3g}' for part in self.position)})"
 

@@ -131,6 +131,7 @@ export default laidOut(
     let version = -1;
     let drawn = false; // Whether the last frame is one that the page draws.
     let bitmap = null;
+    let box = null; // Whose axes are drawn.
     let wanted = false;
 
     const paint = () => {
@@ -138,6 +139,7 @@ export default laidOut(
       const [top, bottom] = own ? [own, own] : SKIES[isDark(el) ? "dark" : "light"];
       if (drawn) drawing.paint(context, eye, top, bottom);
       else if (bitmap) context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+      if (box && eye) paintBox(context, box, eye, bottom, scale);
     };
     let looked = "";
     let looks = 0; // The kernel may handle two messages in the wrong order.
@@ -205,6 +207,7 @@ export default laidOut(
     const show = (message, buffers) => {
       const words = [message.picked, message.reason ?? drawing.reason].filter(Boolean);
       canvas.setAttribute("aria-label", model.get("label"));
+      box = message.box;
       if (message.scene && drawing.draws) {
         drawn = true;
         el.dataset.draws = "page";
