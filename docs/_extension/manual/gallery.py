@@ -43,6 +43,7 @@ WITHOUT_VIEW = {
     "implicit_cloth": "a step fills a sparse matrix and factorises it, which no kernel does: that cannot be captured.",
     "implicit_fem": "a step iterates until it has solved its equations, and a captured step cannot decide how often.",
     "maml": "it trains a network, and prints what one step of gradient descent is worth afterwards.",
+    "ranges": "its runs are spread over processes, and a page has none.",
     "optax_fit": "the optimiser belongs to JAX and runs in Python.",
     "optimisers": "the optimisers belong to other libraries, and run in Python.",
     "torch_controller": "the network and its optimiser belong to PyTorch, and run in Python.",
@@ -75,9 +76,11 @@ def write_gallery(sources: Path, views: Path, cache: Path) -> None:
         source = file.read_text("utf-8")
         name = re.findall(r'^TITLE = "(.*)"$', source, re.MULTILINE)[0]
         title, text = _described(file)
-        shown, png = made[file.stem]
-        page = f"gallery-{file.stem}.html"
-        parts = [f"# {name}", f"{title}\n{text}", running_frame(described(shown), views, page, "../", plays=True)]
+        found, png = made[file.stem]
+        parts = [f"# {name}", f"{title}\n{text}"]
+        for number, shown in enumerate(found):
+            page = f"gallery-{file.stem}{f'-{number + 1}' * (number > 0)}.html"
+            parts.append(running_frame(described(shown), views, page, "../", plays=True))
         code = source.split('"""', 2)[2].strip()
         parts += [f"`examples/{file.name}`", f"```python\n{code}\n```"]
         write(sources / f"{file.stem}.md", "\n\n".join(parts) + "\n")
@@ -110,18 +113,14 @@ def main(target: Path, names: list[str]) -> None:
     os.environ.setdefault("MPLBACKEND", "agg")
     made: dict[str, Any] = {}
     for name in names:
-        view = next(
-            iter(
-                view
-                for view in _views(runpy.run_path(str(EXAMPLES / f"{name}.py"))["view"]())
-                if hasattr(view, "PAGE_KIND")
-            )
-        )
-        found = running(view)
-        if found.missing:
-            raise RuntimeError(f"{name}: {json.dumps(found.missing)}")
-        view.prepare_unattended()
-        made[name] = ({"running": found._asdict()}, view.picture())
+        shown = _views(runpy.run_path(str(EXAMPLES / f"{name}.py"))["view"]())
+        views = [view for view in shown if hasattr(view, "PAGE_KIND")]
+        found = [running(view) for view in views]
+        for one in found:
+            if one.missing:
+                raise RuntimeError(f"{name}: {json.dumps(one.missing)}")
+        views[0].prepare_unattended()
+        made[name] = ([{"running": one._asdict()} for one in found], views[0].picture())
     target.write_bytes(pickle.dumps(made))
 
 

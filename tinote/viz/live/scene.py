@@ -21,11 +21,11 @@ from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pen import css
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
-from tinote.viz.live.axed import LabelledSimulation
+from tinote.viz.live.axed import LabelledSimulation, Range, ranges_of
 from tinote.viz.live.simulation import CAPTURED
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
-from tinote.viz.space.box import BOX_INK, box_around, box_edges, drawn_box, paint_box
+from tinote.viz.space.box import BOX_INK, box_around, box_edges, described_box, drawn_box, paint_box
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
 from tinote.viz.space.content import (
     GREY,
@@ -101,6 +101,7 @@ class SceneLook(NamedTuple):
     angles: tuple[float, float]
     labels: list[str]
     grid: bool
+    bounds: tuple[Range, ...] | None
 
 
 class Scene(LabelledSimulation):
@@ -128,7 +129,9 @@ class Scene(LabelledSimulation):
         wheel brings it nearer once the view has been clicked, a double click takes it back). "fly": the pointer looks
         around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
     axes : bool, optional
-        Show a box around what there is at first, with ticks; by default if there is a grid or a label.
+        Show a box with ticks; by default if there is a grid or a label.
+    bounds : three pairs (low, high), optional
+        The ends of the box along x, y and z; by default it is around what there is at first.
     x_label, y_label, z_label : str
         What the axes show, with the unit.
     grid : bool, default False
@@ -172,6 +175,7 @@ class Scene(LabelledSimulation):
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     up: str = argument(default="z", check=one_of(*UPWARDS))
     z_label: str = argument(default="")
+    bounds: tuple[Range, ...] | None = argument(default=None)
     azimuth: float = argument(default=30.0, check=angle)
     elevation: float = argument(default=20.0, check=angle)
     controls: str = argument(default="orbit", check=one_of("orbit", "fly"), renews=Renews.NOTHING, sent=True)
@@ -210,7 +214,8 @@ class Scene(LabelledSimulation):
         background = "" if paper is None else css(as_colors(paper, name="background"))
         sent = {**self._sent_of_all(given, given.size), "background": background}
         angles = (given.azimuth, given.elevation)
-        return SceneLook(sent, UPWARDS[given.up], angles, self._labels_of(given), given.grid)
+        bounds = None if given.bounds is None else ranges_of("bounds", given.bounds, 3)
+        return SceneLook(sent, UPWARDS[given.up], angles, self._labels_of(given), given.grid, bounds)
 
     def wear(self, look: SceneLook) -> None:  # type: ignore[override]
         """Look like this; another angle moves the camera, and so does another size unless the user has placed it."""
@@ -536,7 +541,12 @@ class Scene(LabelledSimulation):
         """The fields as they are now; for a page that draws itself as arrays, for another one as a picture."""
         self._is_stale = False
         if self._box is None and self.look.labels:
-            self._box = box_around(self._content().points(), self.look.labels)
+            bounds, labels = self.look.bounds, self.look.labels
+            self._box = (
+                box_around(self._content().points(), labels)
+                if bounds is None
+                else described_box(bounds, labels, edges=False)
+            )
         self._captured = self._content()
         if self._eye is None:
             points, aspect = self._captured.points(), self.width / self.height
