@@ -1,4 +1,4 @@
-"""The entry point of the front end: from a kernel's syntax tree and the arguments of one call to IR in its first form."""
+"""The entry point of the front end: from a kernel's syntax tree and the arguments of one call to IR."""
 
 from __future__ import annotations
 
