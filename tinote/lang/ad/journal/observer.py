@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
-
-if TYPE_CHECKING:
-    from tinote.lang.ad.journal.events import Custom, Write
-    from tinote.lang.ad.journal.saved_values import RecordedLaunch
 
 
 class Observer:
@@ -33,10 +29,10 @@ class Observer:
     def launched(self) -> None:
         """The launch that was announced has completed, and is recorded."""
 
-    def custom(self, custom: Custom) -> None:
+    def custom(self, custom: Any) -> None:
         """A block with a custom VJP has completed."""
 
-    def writing(self, write: Write, *, exempt: bool) -> None:
+    def writing(self, write: Any, *, exempt: bool) -> None:
         """Python is about to write to a field; `exempt`: within a function without a gradient."""
 
     def sharing(self, buffer: Buffer) -> None:
@@ -53,10 +49,10 @@ class Observer:
     # ---- of a sweep. For a block that sweeps through launches of its own (a checkpointed loop) it is notified of
     # these, too, between `before` and `after`. `adjoints` gives the adjoints of buffers, including temporary ones.
 
-    def before(self, adjoints: TemporaryAdjoints, event: RecordedLaunch | Custom) -> None:
+    def before(self, adjoints: TemporaryAdjoints, event: Any) -> None:
         """The gradient of a launch, or of a block with a custom VJP, is about to run: adjoints are those of the values
         that it left.
         """
 
-    def after(self, adjoints: TemporaryAdjoints, event: RecordedLaunch | Custom) -> None:
+    def after(self, adjoints: TemporaryAdjoints, event: Any) -> None:
         """That gradient has run: adjoints are those of the values that it found."""
