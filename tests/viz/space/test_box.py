@@ -79,8 +79,10 @@ def test_particles_in_space_have_axes_where_they_are_asked_for() -> None:
     box = Particles(points, z_label="h [m]").capture().message["box"]
     assert [axis["label"] for axis in box["axes"]] == ["x", "y", "h [m]"]
     assert all(len(axis["ticks"]) >= 3 for axis in box["axes"])
-    plain, ticked, ruled = (
-        picture_of(Particles(points, size=240, **more)) for more in ({"axes": False}, {"axes": True}, {"grid": True})
+    plain = picture_of(Particles(points, axes=False, size=240))
+    ticked, ruled = (
+        picture_of(Particles(points, axes=True, size=240)),
+        picture_of(Particles(points, grid=True, size=240)),
     )
     assert (plain != ticked).any() and (ticked != ruled).any(axis=2).sum() > 200
 

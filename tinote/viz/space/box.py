@@ -40,7 +40,7 @@ EDGES = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digi
 """Corners that differ in one coordinate: their numbers differ in one binary digit."""
 
 
-class Inks(NamedTuple):
+class BoxInks(NamedTuple):
     """The colours of lines and of texts."""
 
     line: tuple[int, int, int]
@@ -50,8 +50,8 @@ class Inks(NamedTuple):
 BOX_INK = 0x8A9098
 """Edges of a box that are things of a scene, on light grounds and dark ones."""
 
-ON_LIGHT = Inks((0xA6, 0xAB, 0xB3), (0x5C, 0x61, 0x68))
-ON_DARK = Inks((0x5D, 0x66, 0x72), (0xAA, 0xB2, 0xBD))
+ON_LIGHT = BoxInks((0xA6, 0xAB, 0xB3), (0x5C, 0x61, 0x68))
+ON_DARK = BoxInks((0x5D, 0x66, 0x72), (0xAA, 0xB2, 0xBD))
 
 
 class DrawnBox(NamedTuple):
@@ -185,4 +185,5 @@ def _across(number: int, at: float, bounds: np.ndarray, far: np.ndarray) -> tupl
     """Where lines over the two far faces begin and end on which a tick lies."""
     place = np.where(np.arange(3) == number, at, far)
     along = [np.arange(3) == axis for axis in range(3) if axis != number]
-    return tuple([np.where(chosen, bounds[:, end], place) for chosen in along] for end in (0, 1))
+    begin, end = ([np.where(chosen, bounds[:, at], place) for chosen in along] for at in (0, 1))
+    return begin, end
