@@ -64,6 +64,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {
             "x": SPACE[:10], "bounds": ((0.0, 2.0),) * 3, "color": ["red", 0x00FF00] * 15, "radius": 5.0,
             "azimuth": 70.0, "elevation": 60.0, "background": "black", "trail": 3, "arrows": SPACE, "edges": PAIRS,
+            "axes": True, "grid": True, "x_label": "x [m]", "y_label": "y [m]", "z_label": "h [m]",
         },
     ),
     "image": (
@@ -102,6 +103,8 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "up": "y", "azimuth": 80.0, "elevation": 50.0, "controls": "fly", "background": "#d94f5c",
             "renderer": "kernel", "size": (120, 60), "label": "balls", "plot_label": "joules", "steps_per_frame": 2,
             "unattended_frames": 3, "timeline": 2.0, "plot_scale": "log", "dt": 0.1,
+            "axes": True, "grid": True, "x_label": "x [m]", "y_label": "y [m]", "z_label": "h [m]",
+            "bounds": ((0.0, 2.0),) * 3,
         },
     ),
 }  # fmt: skip

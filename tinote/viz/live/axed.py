@@ -32,10 +32,10 @@ class LabelledSimulation(StagedSimulation):
     grid: bool = argument(default=False)
 
     @staticmethod
-    def _labels_of(given: Namespace) -> list[str]:
-        """What the three axes in space show; nothing where they are neither asked for nor labelled."""
+    def _labels_of(given: Namespace, *, wanted: bool = False) -> list[str]:
+        """What the three axes in space show; nothing where they are neither asked for, nor `wanted`."""
         labels = (given.x_label, given.y_label, given.z_label)
-        is_wanted = bool(given.grid or any(labels)) if given.axes is None else given.axes
+        is_wanted = bool(wanted or given.grid or any(labels)) if given.axes is None else given.axes
         return [label or name for name, label in zip("xyz", labels, strict=True)] if is_wanted else []
 
 

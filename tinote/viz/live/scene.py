@@ -129,7 +129,7 @@ class Scene(LabelledSimulation):
         wheel brings it nearer once the view has been clicked, a double click takes it back). "fly": the pointer looks
         around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
     axes : bool, optional
-        Show a box with ticks; by default if there is a grid or a label.
+        Show a box with ticks; by default if there are bounds, a grid or a label.
     bounds : three pairs (low, high), optional
         The ends of the box along x, y and z; by default it is around what there is at first.
     x_label, y_label, z_label : str
@@ -215,7 +215,8 @@ class Scene(LabelledSimulation):
         sent = {**self._sent_of_all(given, given.size), "background": background}
         angles = (given.azimuth, given.elevation)
         bounds = None if given.bounds is None else ranges_of("bounds", given.bounds, 3)
-        return SceneLook(sent, UPWARDS[given.up], angles, self._labels_of(given), given.grid, bounds)
+        labels = self._labels_of(given, wanted=bounds is not None)
+        return SceneLook(sent, UPWARDS[given.up], angles, labels, given.grid, bounds)
 
     def wear(self, look: SceneLook) -> None:  # type: ignore[override]
         """Look like this; another angle moves the camera, and so does another size unless the user has placed it."""

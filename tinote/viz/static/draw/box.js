@@ -97,8 +97,8 @@ function edgeOf(number, upright, bounds, right, seen) {
 function boxParts({ bounds, axes: shown, grid, edges }, eye, seen) {
   const corner = (number) => bounds.map((pair, axis) => pair[(number >> (2 - axis)) & 1]);
   const parts = { lines: [], grid: [], texts: [] };
-  for (let a = 0; a < 8; a += 1)
-    for (const digit of [1, 2, 4]) if (edges && !(a & digit)) parts.lines.push([seen(corner(a)), seen(corner(a | digit))]);
+  for (let a = 0; edges && a < 8; a += 1)
+    for (const digit of [1, 2, 4]) if (!(a & digit)) parts.lines.push([seen(corner(a)), seen(corner(a | digit))]);
   const radius = 0.5 * norm(bounds.map(([low, high]) => high - low));
   const [right, , towards] = axes(eye);
   const heights = eye.up.map(Math.abs);

@@ -209,8 +209,8 @@ FRAMES_OF.particles = class extends Frames {
     });
     this.look.bounds = bounds;
     if (dimensions === 3) {
-      const fittedAxes = this.look.box.axes.map(({ label }, axis) => new Scale("linear", ...bounds[axis]).axis(label, 4));
-      this.look.box = { ...this.look.box, bounds, axes: fittedAxes };
+      const fitted = ({ label }, axis) => new Scale("linear", ...bounds[axis]).axis(label, 4);
+      this.look.box = { ...this.look.box, bounds, axes: this.look.box.axes.map(fitted) };
     }
     if (this.trail) this.trail = new TrailRows(this.traits.marks.trail.length);
     if (!axes.ranges) return {};

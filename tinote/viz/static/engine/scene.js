@@ -109,7 +109,8 @@ FRAMES_OF.scene = class extends Frames {
   capture() {
     const { look } = this;
     const things = look.things.map((thing) => this.item(thing));
-    const message = { primitives: things.reduce((sum, thing) => sum + thing.primitives, 0), eyeVersion: 1, ...(look.box && { box: look.box }) };
+    const message = { primitives: things.reduce((sum, thing) => sum + thing.primitives, 0), eyeVersion: 1 };
+    if (look.box) message.box = look.box;
     if (!this.draws) {
       // Nobody draws where the page cannot: it shows what the scene was when the page was made.
       if (this.reason) message.reason = "a picture: this page draws scenes by WebGL, which is missing here";
