@@ -223,6 +223,13 @@ STATES = {
         (),
         "{s}.rate",
     ),
+    "a module whose text computes attributes": State(
+        "{s} = types.ModuleType('{s}'); {s}.level = 1.0; exec('def __getattr__(name): return level', {s}.__dict__)",
+        ("v += {s}.rate", "v += getattr({s}, 'rate')"),
+        ("{s}.level = {v}", "{s}.rate = {v}", "exec('def __getattr__(name): return 2.5', {s}.__dict__)"),
+        (),
+        "{s}.level",
+    ),
     "a text": State("{s} = '1.0'", ("v += float({s})", "v += len({s})"), ("{s} = str({v})",)),
     "a tuple": State(
         "{s} = (1.0, [2.0])",

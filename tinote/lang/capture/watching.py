@@ -90,7 +90,7 @@ class Watch:
         """Whether a frame belongs to user code."""
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         # Text that libraries execute: annotations, methods that dataclasses make. (A step that does so is refused.)
-        is_made = name == "<module>" or (file == "<string>" and name.startswith("__"))
+        is_made = name == "<module>" or (file == "<string>" and name in _MADE)
         return not is_made and self._dependencies.is_users(frame.f_globals.get("__name__") or "", file)
 
     def _notice_function(self, frame: Any) -> None:
@@ -132,6 +132,11 @@ class Watch:
         return bool(self._called)
 
 
+#: The functions that `dataclasses` and `collections.namedtuple` make of text.
+_MADE = frozenset(
+    ["__create_fn__", "__new__"]
+    + [f"__{name}__" for name in ("init", "repr", "eq", "lt", "le", "gt", "ge", "hash", "setattr", "delattr")]
+)
 _COLLECTION = (Watch._collection_starts.__code__, Watch._collection_stops.__code__)
 
 
