@@ -92,7 +92,6 @@ _SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
 _NOTHING_APART: dict[Buffer, Buffer] = {}
-_NOTHING_ON_ARRAYS: dict[Instance, Arguments] = {}
 _NOTHING_KNOWN: dict[tuple[Instance, Request], tuple[int, Arguments]] = {}
 
 
@@ -129,8 +128,6 @@ class Journal(Recorder):
     tangents: dict[Buffer, Buffer] | None
     #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
     _usual: Request | None
-    #: of each instance with arrays, the last launch, for others on the same ones
-    _on_arrays: dict[Instance, Arguments] = _NOTHING_ON_ARRAYS
     #: launches without arrays that have temporary gradients, and the size of active memory then
     _known_with_temporaries: dict[tuple[Instance, Request], tuple[int, Arguments]] = _NOTHING_KNOWN
     #: the previous recorder and watchers, while it records
@@ -192,6 +189,7 @@ class Journal(Recorder):
         self._observers = tuple(observers)
         self.saved = SavedValues(self._observers, saves, keep, fit)
         self._uses: dict[Buffer, bool] = {}
+        self._on_arrays: dict[Instance, Arguments] = {}  # the last launch of each, for others on the same arrays
         self._met: dict[Buffer, bool] = {}
         self.looked_at: dict[Buffer, bool] = {}
         if tangents:
@@ -292,13 +290,8 @@ class Journal(Recorder):
         if known is None or not all(map(is_, known.values, values)):
             known = usual_arguments(instance, values, usual)
             if known is not None:
-                self._remember_on_arrays(instance, known)
+                self._on_arrays[instance] = known
         return known
-
-    def _remember_on_arrays(self, instance: Instance, arguments: Arguments) -> None:
-        if self._on_arrays is _NOTHING_ON_ARRAYS:
-            self._on_arrays = {}
-        self._on_arrays[instance] = arguments
 
     def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The general case of `launching`, for launches that need more than the memory for their gradient."""
@@ -380,7 +373,7 @@ class Journal(Recorder):
         if found.values:
             remember(instance, found)
             if flow is None and not found.writes_shadows:
-                self._remember_on_arrays(instance, found)
+                self._on_arrays[instance] = found
         elif flow is None and not found.writes_shadows:
             instance.taped = found
         return found
@@ -726,10 +719,9 @@ class Journal(Recorder):
         """The traced numbers in a value that is written to a field; None where there are none."""
         if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return None
-        kind = type(value)
-        if kind is Traced:
+        if type(value) is Traced:
             return value.number if self.trace.is_active(value) else None
-        if kind is float or kind is int or not holds_traced(value):
+        if type(value) in (int, float) or not holds_traced(value):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
             return None
@@ -743,11 +735,9 @@ class Journal(Recorder):
         """Whether a launch has used the field, so that the gradient of written values differs from that of the values
         before.
         """
-        if not self.touches(buffer):
-            return False
         if isinstance(position, tuple) and position[:1] != (...,):
-            return self.is_followed(buffer) and is_element(buffer, position[: buffer.rank])
-        return True
+            return self.touches(buffer) and self.is_followed(buffer) and is_element(buffer, position[: buffer.rank])
+        return self.touches(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
