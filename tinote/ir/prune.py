@@ -13,40 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    If,
-    Load,
-    Op,
-    Pop,
-    Push,
-    Region,
-    Store,
-    Task,
-    Var,
-    While,
-)  # fmt: skip
 from tinote.ir.rewrite import keeping, remade, same
 from tinote.ir.types import Stack
 
 
-def _writes(op: Op) -> bool:
+def _writes(op: ir.Op) -> bool:
     return op.writes
 
 
 def prune(
-    region: Region,
-    live: Iterable[Var] = (),
+    region: ir.Region,
+    live: Iterable[ir.Var] = (),
     *,
     keep_while: bool = False,
-    effect: Callable[[Op], bool] = _writes,
+    effect: Callable[[ir.Op], bool] = _writes,
     unread: bool = False,
-) -> Region:
+) -> ir.Region:
     """`region` without dead code; itself when there is none.
 
     Its own yields and the variables in `live` are used from outside. `keep_while`: a `While` stays even if it has no
@@ -64,36 +48,36 @@ def prune(
     return _sweep(region, marker)
 
 
-def prune_unread(region: Region) -> Region:
+def prune_unread(region: ir.Region) -> ir.Region:
     """`region` without dead code, including writes to temporaries from which nothing that stays is loaded."""
     return prune(region, unread=True)
 
 
-def _carried_from(op: Op) -> int:
+def _carried_from(op: ir.Op) -> int:
     """How many parameters of a loop's body stand before the carried values."""
-    return 1 if isinstance(op, For) else 0
+    return 1 if isinstance(op, ir.For) else 0
 
 
 class _Marker:
     """Which operations and which of their outs are live."""
 
-    def __init__(self, keep_while: bool, effect: Callable[[Op], bool], unread: bool) -> None:
+    def __init__(self, keep_while: bool, effect: Callable[[ir.Op], bool], unread: bool) -> None:
         self.keep_while = keep_while
         self.unread = unread
         #: what writes to each temporary, until something that stays loads from it
-        self.writes: dict[Buffer, list[Op]] = {}
+        self.writes: dict[ir.Buffer, list[ir.Op]] = {}
         self.effect = effect
         #: the operation that binds a variable, and which of its outs it is; likewise for carried parameters
-        self.owner: dict[Var, tuple[Op, int]] = {}
-        self.parent: dict[Op, Op | None] = {}
-        self.live: set[Op] = set()
-        self.needed: set[tuple[Op, int]] = set()
-        self.pending: list[tuple[Op, int]] = []
-        self.effects: list[Op] = []
+        self.owner: dict[ir.Var, tuple[ir.Op, int]] = {}
+        self.parent: dict[ir.Op, ir.Op | None] = {}
+        self.live: set[ir.Op] = set()
+        self.needed: set[tuple[ir.Op, int]] = set()
+        self.pending: list[tuple[ir.Op, int]] = []
+        self.effects: list[ir.Op] = []
         #: what pushes on and pops from each stack: all of it stays, or none
-        self.moves: dict[Var, list[Op]] = {}
+        self.moves: dict[ir.Var, list[ir.Op]] = {}
 
-    def collect(self, region: Region, parent: Op | None) -> None:
+    def collect(self, region: ir.Region, parent: ir.Op | None) -> None:
         """Find out which operation binds each variable, and which have effects."""
         owner, parents = self.owner, self.parent
         for op in region.body:
@@ -104,21 +88,21 @@ class _Marker:
                 first = _carried_from(op)
                 for inner in op.regions:
                     for k, param in enumerate(inner.params):
-                        owner[param] = (op, -1 if isinstance(op, Task | CustomVJP) else k - first)
+                        owner[param] = (op, -1 if isinstance(op, ir.Task | CustomVJP) else k - first)
                     self.collect(inner, op)
-                if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
+                if isinstance(op, ir.Task) or (self.keep_while and isinstance(op, ir.While)):
                     self.effects.append(op)
-            elif self.unread and isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY:
+            elif self.unread and isinstance(op, ir.Store | ir.Atomic) and op.buffer.kind is ir.BufferKind.TEMPORARY:
                 self.writes.setdefault(op.buffer, []).append(op)
             elif self.effect(op):
                 self.effects.append(op)
-            if isinstance(op, Push | Pop) and isinstance(op.args[0], Var):
+            if isinstance(op, ir.Push | ir.Pop) and isinstance(op.args[0], ir.Var):
                 self.moves.setdefault(op.args[0], []).append(op)
 
-    def mark(self, atoms: Iterable[Atom]) -> None:
+    def mark(self, atoms: Iterable[ir.Atom]) -> None:
         owner, needed = self.owner, self.needed
         for a in atoms:
-            if type(a) is Var:
+            if type(a) is ir.Var:
                 slot = owner.get(a)
                 if slot is not None and slot not in needed:
                     needed.add(slot)
@@ -126,16 +110,16 @@ class _Marker:
                 if isinstance(a.type, Stack):
                     self.pending += [(op, -1) for op in self.moves.pop(a, ())]
 
-    def keep(self, op: Op) -> None:
+    def keep(self, op: ir.Op) -> None:
         """Mark an operation and whatever decides whether it runs."""
-        at: Op | None = op
+        at: ir.Op | None = op
         while at is not None and at not in self.live:
             self.live.add(at)
-            if self.writes and isinstance(at, Load | Atomic):
+            if self.writes and isinstance(at, ir.Load | ir.Atomic):
                 self.pending += [(op, -1) for op in self.writes.pop(at.buffer, ())]
-            if isinstance(at, For):
+            if isinstance(at, ir.For):
                 self.mark(at.args[:2])
-            elif isinstance(at, While):
+            elif isinstance(at, ir.While):
                 self.mark(at.condition.yields)
             else:
                 self.mark(at.args)
@@ -150,29 +134,29 @@ class _Marker:
             self.keep(op)
             if k < 0:
                 continue
-            if isinstance(op, For):
+            if isinstance(op, ir.For):
                 self.mark((op.args[2 + k], op.body.yields[k]))
-            elif isinstance(op, While):
+            elif isinstance(op, ir.While):
                 self.mark((op.args[k], op.body.yields[k]))
-            elif isinstance(op, If):
+            elif isinstance(op, ir.If):
                 self.mark((op.then.yields[k], op.orelse.yields[k]))
 
 
-def _sweep(region: Region, marker: _Marker) -> Region:
+def _sweep(region: ir.Region, marker: _Marker) -> ir.Region:
     """`region` with its marked operations; itself when these are all."""
-    body: list[Op] = []
+    body: list[ir.Op] = []
     live = marker.live
     for op in region.body:
         if op in live:
             if op.regions:
                 op = _sweep_inside(op, marker)
-            elif isinstance(op, Atomic) and op.outs and (op, 0) not in marker.needed:
+            elif isinstance(op, ir.Atomic) and op.outs and (op, 0) not in marker.needed:
                 op = op.rebuilt(op.args, (), ())
             body.append(op)
-    return region if same(body, region.body) else Region(region.params, tuple(body), region.yields)
+    return region if same(body, region.body) else ir.Region(region.params, tuple(body), region.yields)
 
 
-def _sweep_inside(op: Op, marker: _Marker) -> Op:
+def _sweep_inside(op: ir.Op, marker: _Marker) -> ir.Op:
     """A live operation with regions, with only its live outs."""
     kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed or isinstance(op, CustomVJP)]
     if len(kept) < len(op.outs):

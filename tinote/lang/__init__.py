@@ -4,20 +4,7 @@ Next to the folders are the dialect's own public paths, such as `ti.lang.matrix`
 define.
 """
 
-from tinote.lang import (
-    enums,
-    exception,
-    field,
-    impl,
-    kernel_impl,
-    matrix,
-    matrix_ops,
-    misc,
-    ops,
-    snode,
-    struct,
-    util,
-)
+from tinote.lang import enums, exception, field, impl, kernel_impl, matrix, matrix_ops, misc, ops, snode, struct, util
 from tinote.lang.session.missing import refusing
 
 __all__ = [

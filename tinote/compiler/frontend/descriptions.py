@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.compiler.frontend.values import (
-    Place,
-    StaticTensor,
-    StructValue,
-    Value,
-)
+from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value
 from tinote.compiler.protocol import members_of, space_of
 from tinote.ir.nodes import Lit
-from tinote.ir.types import (
-    Tensor,
-    Type,
-)
+from tinote.ir.types import Tensor, Type
 
 
 def describe(front: Any) -> str:

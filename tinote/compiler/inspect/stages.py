@@ -29,14 +29,7 @@ from tinote.compiler.inspect.kinds import ASSEMBLY, IR, LLVM, SOURCE, SYNTAX_TRE
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
-from tinote.compiler.pipeline import (
-    LOWERING,
-    VECTORISATION,
-    Snapshot,
-    python_steps_for,
-    run_pipeline,
-    steps_on,
-)
+from tinote.compiler.pipeline import LOWERING, VECTORISATION, Snapshot, python_steps_for, run_pipeline, steps_on
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.config import Config
 from tinote.ir.nodes import Function, Op, Var

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, ParamSpec
 
 from tinote.compiler.requests import GRADIENT
-from tinote.errors import (
-    DifferentiationError,
-    Note,
-    TinoteError,
-    at_users_frames,
-    broken_gradient_path,
-    users_trace,
-)
+from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, broken_gradient_path, users_trace
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, declared_constant
 from tinote.lang.kernels.changed_inputs import warn_of_changes
 from tinote.lang.session.owners import claim, needs_no_claims

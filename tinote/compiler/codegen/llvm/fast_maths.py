@@ -13,29 +13,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from tinote.compiler.codegen import polynomials as poly
 from tinote.compiler.codegen.llvm import variants
 from tinote.compiler.codegen.llvm.expressions import Operand, begin
 from tinote.compiler.codegen.llvm.text import FunctionText
 from tinote.compiler.codegen.llvm.types import TYPES
-from tinote.compiler.codegen.polynomials import (
-    COS,
-    COS_F64,
-    EXP,
-    EXP_F64,
-    HALF_PI_HIGH,
-    HALF_PI_LOW,
-    HALF_PI_LOWEST,
-    LN2_HIGH,
-    LN2_HIGH_F64,
-    LN2_LOW,
-    LN2_LOW_F64,
-    LOG,
-    LOG_F64,
-    SIN,
-    SIN_F64,
-    TANH,
-    two_over_pi_below,
-)
 from tinote.ir.types import Scalar, f16, f32, f64, i32, i64, u64
 
 #: Added to a number, they round it to an integer, which then stands in its low bits: 1.5 × 2**23 and 1.5 × 2**52.
@@ -58,8 +40,8 @@ def _exp(x: Operand) -> Operand:
     y = _clamped(x, -104.0, 89.0)
     t = y.times(1 / math.log(2), _ROUND_F32)
     n = t - _ROUND_F32
-    r = n.times(-LN2_LOW, n.times(-LN2_HIGH, y))
-    e = r.polynomial(EXP).times(r * r, r) + 1.0
+    r = n.times(-poly.LN2_LOW, n.times(-poly.LN2_HIGH, y))
+    e = r.polynomial(poly.EXP).times(r * r, r) + 1.0
     power = t.converted("bitcast", i32) - 0x4B400000
     half = power >> 1
     rest = power - half
@@ -82,8 +64,8 @@ def _log(x: Operand) -> Operand:
     f = ((above & 0x7FFFFF) + 0x3F3504F3).converted("bitcast", f32) - 1.0
     kf = k.converted("sitofp", f32)
     z = f * f
-    s = f + z.times(-0.5, kf.times(LN2_LOW, f * z * f.polynomial(LOG)))
-    return _of_positive(x, kf.times(LN2_HIGH, s))
+    s = f + z.times(-0.5, kf.times(poly.LN2_LOW, f * z * f.polynomial(poly.LOG)))
+    return _of_positive(x, kf.times(poly.LN2_HIGH, s))
 
 
 def _product(factor: Operand, constant: float, fused: bool) -> tuple[Operand, Operand]:
@@ -103,8 +85,8 @@ def _product(factor: Operand, constant: float, fused: bool) -> tuple[Operand, Op
 def _less_turns(angle: Operand, n: Operand, fused: bool) -> Operand:
     """An angle less n times the high part of a quarter turn, with one rounding."""
     if fused:
-        return n.intrinsic("fma", -HALF_PI_HIGH, angle)
-    turns, lost = _product(n, -HALF_PI_HIGH, fused)
+        return n.intrinsic("fma", -poly.HALF_PI_HIGH, angle)
+    turns, lost = _product(n, -poly.HALF_PI_HIGH, fused)
     # The difference is exact, because both are near each other.
     return angle + turns + lost
 
@@ -117,7 +99,7 @@ def _far_angle() -> str:
     size = a.intrinsic("fabs")
     reached = [size.compared("oge", 2.0**k) for k in _FAR_ANGLES[1:]]
     pieces: list[Operand] = []
-    for choices in zip(*[two_over_pi_below(25 - exponent) for exponent in _FAR_ANGLES], strict=True):
+    for choices in zip(*[poly.two_over_pi_below(25 - exponent) for exponent in _FAR_ANGLES], strict=True):
         piece = a.like(choices[0])
         for far, choice in zip(reached, choices[1:], strict=True):
             piece = a.like(choice).chosen(far, piece)
@@ -131,8 +113,8 @@ def _far_angle() -> str:
     left = _less_whole(part, 1.0)
     turned = part - left
     quarter = left + (a * pieces[2] + lost)
-    angle = quarter * HALF_PI_HIGH + turned * HALF_PI_LOW
-    body.end(turned * HALF_PI_HIGH + angle)
+    angle = quarter * poly.HALF_PI_HIGH + turned * poly.HALF_PI_LOW
+    body.end(turned * poly.HALF_PI_HIGH + angle)
     return body.text
 
 
@@ -168,12 +150,12 @@ def _wave(x: Operand, near_angle: str, quarter: int, fused: bool) -> Operand:
     angle = x.called(near_angle, gives=f64)
     t = angle.times(2 / math.pi, _ROUND_F64)
     n = t - _ROUND_F64
-    r = n.times(-HALF_PI_LOW, _less_turns(angle, n, fused)).converted("fptrunc", f32)
+    r = n.times(-poly.HALF_PI_LOW, _less_turns(angle, n, fused)).converted("fptrunc", f32)
     turns = t.converted("bitcast", i64).converted("trunc", i32) + quarter
     z = r * r
-    ps = z.polynomial(SIN)
+    ps = z.polynomial(poly.SIN)
     sine = (r * z).times(ps, r)
-    pc = z.polynomial(COS)
+    pc = z.polynomial(poly.COS)
     cosine = (z * z).times(pc, z.times(-0.5, 1.0))
     return _signed_wave(sine, cosine, turns)
 
@@ -181,7 +163,7 @@ def _wave(x: Operand, near_angle: str, quarter: int, fused: bool) -> Operand:
 def _tanh(x: Operand) -> Operand:
     size = x.intrinsic("fabs")
     z = x * x
-    p = z.polynomial(TANH)
+    p = z.polynomial(poly.TANH)
     small = (x * z).times(p, x)
     e = (size + size).called("fast.exp.f32")
     large = (1.0 - 2.0 / (e + 1.0)).intrinsic("copysign", x)
@@ -195,8 +177,8 @@ def _expm1_reduced(y: Operand) -> tuple[Operand, Operand]:
     """
     t = y.times(1 / math.log(2), _ROUND_F64)
     n = t - _ROUND_F64
-    r = n.times(-LN2_LOW_F64, n.times(-LN2_HIGH_F64, y))
-    p = r.polynomial(EXP_F64)
+    r = n.times(-poly.LN2_LOW_F64, n.times(-poly.LN2_HIGH_F64, y))
+    p = r.polynomial(poly.EXP_F64)
     return p.times(r * r, r), t.converted("bitcast", u64)
 
 
@@ -229,10 +211,10 @@ def _log_f64(x: Operand) -> Operand:
     f = ((above & (1 << 52) - 1) + root_half).converted("bitcast", f64) - 1.0
     s = f / (f + 2.0)
     z = s * s
-    p = z.polynomial(LOG_F64)
+    p = z.polynomial(poly.LOG_F64)
     half = f * f * 0.5
-    w = half - kf.times(LN2_LOW_F64, s * z.times(p, half)) - f
-    return _of_positive(x, kf.times(LN2_HIGH_F64, -w))
+    w = half - kf.times(poly.LN2_LOW_F64, s * z.times(p, half)) - f
+    return _of_positive(x, kf.times(poly.LN2_HIGH_F64, -w))
 
 
 def _wave_f64(name: str, quarter: int, fused: bool) -> str:
@@ -249,16 +231,16 @@ def _wave_f64(name: str, quarter: int, fused: bool) -> str:
     t = a.times(2 / math.pi, _ROUND_F64)
     n = t - _ROUND_F64
     exact = _less_turns(a, n, fused)
-    product, lost = _product(n, -HALF_PI_LOW, fused)
+    product, lost = _product(n, -poly.HALF_PI_LOW, fused)
     r = exact + product
     of_product = r - exact
     of_exact = r - of_product
-    s = n.times(-HALF_PI_LOWEST, (exact - of_exact) + (product - of_product) + lost)
+    s = n.times(-poly.HALF_PI_LOWEST, (exact - of_exact) + (product - of_product) + lost)
     z = r * r
-    ps = z.polynomial(SIN_F64)
+    ps = z.polynomial(poly.SIN_F64)
     beyond = (r * z).times(ps, s * z.times(-0.5, 1.0))
     sine = a.chosen(size.compared("olt", _MIN_ANGLE_F64), r + beyond)
-    pc = z.polynomial(COS_F64)
+    pc = z.polynomial(poly.COS_F64)
     half = z * 0.5
     c = 1.0 - half
     rest = (-r).times(s, 1.0 - c - half)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tinote.compiler.codegen.llvm import lanes as llvm_lanes
 from tinote.compiler.codegen.llvm import memory as llvm_memory
-from tinote.compiler.codegen.llvm.cost import (
-    Loops,
-)
+from tinote.compiler.codegen.llvm.cost import Loops
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm.parts import Part, Parts

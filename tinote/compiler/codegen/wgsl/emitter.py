@@ -12,24 +12,8 @@ from tinote.compiler.codegen.wgsl.primitives import expression
 from tinote.compiler.codegen.wgsl.shared import SharedState
 from tinote.compiler.codegen.wgsl.task_facts import sums_of
 from tinote.compiler.codegen.wgsl.types import WIDE, literal, type_name, words_of
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Lit,
-    Load,
-    Local,
-    NewStack,
-    Op,
-    Prim,
-    Push,
-    Region,
-    Store,
-    Task,
-    Var,
-)
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, Tangents, element_type, f32, shape_of, u1, u32
@@ -49,11 +33,11 @@ class OpenStack(NamedTuple):
 class TaskEmitter:
     """One entry point under construction."""
 
-    def __init__(self, module: SharedState, name: str, task: Task | None) -> None:
+    def __init__(self, module: SharedState, name: str, task: ir.Task | None) -> None:
         self.m = module
         self.name = name
         self.task = task
-        self.env: dict[Var, str] = {}
+        self.env: dict[ir.Var, str] = {}
         #: the head: variables of the whole function, values from between the tasks
         self.head: list[tuple[str, Span]] = []
         self.lines: list[tuple[str, Span]] = []
@@ -64,22 +48,24 @@ class TaskEmitter:
         self.fails = False
         self.count = 0
         self.local_words = 0
-        self.stacks: dict[Var, OpenStack] = {}
+        self.stacks: dict[ir.Var, OpenStack] = {}
         ops = list(walk(task.body)) if task else []
-        memory = [op for op in ops if isinstance(op, Store | Atomic) and op.buffer.kind is not BufferKind.TEMPORARY]
-        updates = [op for op in ops if isinstance(op, Atomic) and not op.plain]
+        memory = [
+            op for op in ops if isinstance(op, ir.Store | ir.Atomic) and op.buffer.kind is not ir.BufferKind.TEMPORARY
+        ]
+        updates = [op for op in ops if isinstance(op, ir.Atomic) and not op.plain]
         self.shared = any(op in updates or op.buffer.dtype.bits < 32 for op in memory)
         # All of a task's memory is of one type, which words are not: numbers of others are not taken for floats.
-        loaded = [op for op in ops if isinstance(op, Load) and op.buffer.kind is not BufferKind.TEMPORARY]
+        loaded = [op for op in ops if isinstance(op, ir.Load) and op.buffer.kind is not ir.BufferKind.TEMPORARY]
         only_floats = all(op.buffer.dtype is f32 for op in (*memory, *loaded))
-        adds = all(op.prim is p.add for op in updates if op.buffer.kind is not BufferKind.TEMPORARY)
+        adds = all(op.prim is p.add for op in updates if op.buffer.kind is not ir.BufferKind.TEMPORARY)
         self.floats = module.features.float_atomics and self.shared and only_floats and adds
         #: arrays in scratch memory: the invocation's word at which each begins, and its number of values
-        self.arrays: dict[Var, tuple[int, int]] = {}
+        self.arrays: dict[ir.Var, tuple[int, int]] = {}
         self.array_words = 0
-        self.saves = any(isinstance(op, NewStack) or (isinstance(op, Local) and self.is_large(op)) for op in ops)
+        self.saves = any(isinstance(op, ir.NewStack) or (isinstance(op, ir.Local) and self.is_large(op)) for op in ops)
         #: totals private to each invocation, and one of the updates that each replaces
-        self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
+        self.sums: dict[tuple[ir.Buffer, tuple[ir.Atom, ...]], tuple[str, ir.Atomic]] = {}
         self.summed = sums_of(task.body) if task is not None and task.parallel else frozenset()
         # No atomic operation has 64 bits. Where iterations conflict in differentiated memory, gradients are those of
         # serial order (`autodiff/keep_order.py`). Such a task runs in one invocation.
@@ -167,8 +153,8 @@ class TaskEmitter:
             return [f"f16_bits({value})"]
         return [f"u32({value})" if t is u1 else value if ty == "u32" else f"bitcast<u32>({value})"]
 
-    def use(self, a: Atom) -> str:
-        if isinstance(a, Lit):
+    def use(self, a: ir.Atom) -> str:
+        if isinstance(a, ir.Lit):
             if type_name(a.type) == WIDE:
                 self.m.helpers.provide("wide")
             return literal(a)
@@ -182,28 +168,28 @@ class TaskEmitter:
             self.lines, self.indent, self.loc = outer
         return self.env[a]
 
-    def made(self, v: Var) -> Op:
+    def made(self, v: ir.Var) -> ir.Op:
         """A value computed between the tasks.
 
         Its loads can be repeated here, since the memory is not written in between.
         """
         op = self.m.made[v]
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             body = self.m.fn.region.body
             since = body[body.index(op) :]
             until = since[: since.index(self.task)] if self.task is not None else since
             for task in until:
                 for inner in [inner for r in task.regions for inner in walk(r)]:
-                    if isinstance(inner, Store | Atomic) and inner.buffer is op.buffer:
+                    if isinstance(inner, ir.Store | ir.Atomic) and inner.buffer is op.buffer:
                         what = f"a task that writes '{op.buffer.name}', which a later one uses as it was,"
                         raise refusal(what, op.loc)
         return op
 
     # regions and operations
 
-    def region(self, region: Region) -> list[str]:
+    def region(self, region: ir.Region) -> list[str]:
         """The code of a region. Its scratch memory is freed at its end."""
-        makes = any(isinstance(op, NewStack) for op in region.body)
+        makes = any(isinstance(op, ir.NewStack) for op in region.body)
         mark = self.value("sp") if makes and not self.grows_outer(region) else ""
         for op in region.body:
             self.op(op)
@@ -212,12 +198,12 @@ class TaskEmitter:
             self.do(f"sp = {mark};")
         return found
 
-    def grows_outer(self, region: Region) -> bool:
-        inner = {op.out for op in walk(region) if isinstance(op, NewStack)}
-        pushes = [op for op in walk(region) if isinstance(op, Push) and op.args[0] not in inner]
+    def grows_outer(self, region: ir.Region) -> bool:
+        inner = {op.out for op in walk(region) if isinstance(op, ir.NewStack)}
+        pushes = [op for op in walk(region) if isinstance(op, ir.Push) and op.args[0] not in inner]
         return any(self.stacks[op.args[0]].chain for op in pushes)  # type: ignore[index]
 
-    def op(self, op: Op) -> None:
+    def op(self, op: ir.Op) -> None:
         handler = self.m.handlers.get(type(op))
         if handler is None:
             raise refusal(f"'{type(op).__name__}'", op.loc)
@@ -228,9 +214,9 @@ class TaskEmitter:
             raise refusal(str(error), op.loc) from None
         self.loc = outer
 
-    def prim(self, op: Prim) -> None:
+    def prim(self, op: ir.Prim) -> None:
         operands = [self.use(a) for a in op.args]
-        if all(isinstance(a, Lit) for a in op.args):
+        if all(isinstance(a, ir.Lit) for a in op.args):
             # A constant expression that wraps or divides by zero would be an error of the shader: these are none.
             operands = [self.hidden(element_type(a.type), x) for a, x in zip(op.args, operands, strict=True)]
         self.env[op.out] = self.value(self.prim_text(op.prim, element_type(op.out.type), op.args, operands))
@@ -241,9 +227,9 @@ class TaskEmitter:
         self.do(f"var {name}: {type_name(t)} = {value};")
         return name
 
-    def prim_text(self, prim: Primitive, t: Scalar, atoms: tuple[Atom, ...], operands: list[str]) -> str:
+    def prim_text(self, prim: Primitive, t: Scalar, atoms: tuple[ir.Atom, ...], operands: list[str]) -> str:
         return expression(self.m.helpers, prim, t, atoms, operands)
 
-    def is_large(self, op: Local) -> bool:
+    def is_large(self, op: ir.Local) -> bool:
         """Whether an array is kept in scratch memory."""
         return math.prod(shape_of(op.out.type.content)) > self.m.features.indexed  # type: ignore[union-attr]

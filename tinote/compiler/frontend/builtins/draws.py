@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.scopes import Anchor, ParallelNest
-from tinote.compiler.frontend.values import (
-    Value,
-)
+from tinote.compiler.frontend.values import Value
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit, Local, Var
-from tinote.ir.types import (
-    Ref,
-    i32,
-    i64,
-    u64,
-)
+from tinote.ir.types import Ref, i32, i64, u64
 
 
 def random_bits(e: Emitter) -> Value:

@@ -13,28 +13,11 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
 from tinote.compiler.frontend.expressions.arithmetic import apply, power, reduce
 from tinote.compiler.frontend.expressions.constructors import scalar_type, truths
-from tinote.compiler.frontend.values import (
-    Value,
-    is_number,
-)
+from tinote.compiler.frontend.values import Value, is_number
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
 from tinote.ir.primitives import Primitive
-from tinote.ir.types import (
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    is_float,
-    u1,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, is_float, u1, u8, u16, u32, u64
 
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)

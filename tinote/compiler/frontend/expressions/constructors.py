@@ -13,21 +13,11 @@ from tinote.compiler.frontend.expansion import Expansion, define
 from tinote.compiler.frontend.expressions import tensors
 from tinote.compiler.frontend.expressions.arithmetic import apply, tensor
 from tinote.compiler.frontend.expressions.domains import is_domain, static_items
-from tinote.compiler.frontend.values import (
-    StaticTensor,
-    Value,
-    is_number,
-)
+from tinote.compiler.frontend.values import StaticTensor, Value, is_number
 from tinote.compiler.protocol import type_of
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
-from tinote.ir.types import (
-    Scalar,
-    Tensor,
-    i32,
-    u1,
-    with_element,
-)
+from tinote.ir.types import Scalar, Tensor, i32, u1, with_element
 
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)

@@ -9,14 +9,7 @@ from tinote.compiler.frontend.conversions import static_int
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import BuiltinParameters, parameters
-from tinote.compiler.frontend.expressions.arithmetic import (
-    apply,
-    connected,
-    power,
-    reduce,
-    tensor,
-    total,
-)
+from tinote.compiler.frontend.expressions.arithmetic import apply, connected, power, reduce, tensor, total
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value
 from tinote.compiler.protocol import AXES, swizzle, type_of
 from tinote.errors import closest
