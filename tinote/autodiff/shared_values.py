@@ -45,7 +45,7 @@ from tinote.ir.access import Accesses
 from tinote.ir.cost import MIN_EXPENSIVE_COST, UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.primitives import Defaults
-from tinote.ir.query import definitions, free_variables, span_of, trip_count, walk
+from tinote.ir.query import bound_in, definitions, free_variables, span_of, trip_count, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, is_float
 from tinote.remarks import Remark, Report, unread
@@ -114,8 +114,7 @@ def _serial_loops(fn: ir.Function) -> int:
 
 def _used(region: ir.Region) -> list[ir.Var]:
     """All variables that are used in reverse code, and that it does not bind itself."""
-    bound = {v for op in walk(region) for v in op.outs}
-    bound.update(*[r.params for op in walk(region) for r in op.regions], region.params)
+    bound = bound_in(region)
     return [v for v in free_variables(region) if v not in bound]
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tinote.autodiff.adjoints import adjoint_values
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Atomic, BufferKind, Extent, For, Function, If, Lit, Load, Op, Prim, Region, Var
-from tinote.ir.query import definitions, is_shorter, uses, walk
+from tinote.ir.query import bound_in, definitions, is_shorter, uses, walk
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tangents, i32, u1
 
@@ -116,8 +116,7 @@ class _Loop:
     def __init__(self, skipper: _Skipper, loop: For) -> None:
         self.skipper = skipper
         self.loop = loop
-        self.inside = {v for op in walk(loop.body) for v in (*op.outs, *[q for r in op.regions for q in r.params])}
-        self.inside.update(loop.body.params)
+        self.inside = bound_in(loop.body)
         self.known: dict[Var, _Linear | None] = {}
 
     def sources(self) -> list[Var] | None:

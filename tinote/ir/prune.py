@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.rewrite import keeping, remade, same
+from tinote.ir.rewrite import keeping, remade, remade_region
 from tinote.ir.types import Stack
 
 
@@ -153,7 +153,7 @@ def _sweep(region: ir.Region, marker: _Marker) -> ir.Region:
             elif isinstance(op, ir.Atomic) and op.outs and (op, 0) not in marker.needed:
                 op = op.rebuilt(op.args, (), ())
             body.append(op)
-    return region if same(body, region.body) else ir.Region(region.params, tuple(body), region.yields)
+    return remade_region(region, body)
 
 
 def _sweep_inside(op: ir.Op, marker: _Marker) -> ir.Op:

@@ -22,9 +22,25 @@ def same(new: Sequence[object], old: Sequence[object]) -> bool:
     return len(new) == len(old) and all(map(is_, new, old))
 
 
-def remade(op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...] = ()) -> Op:
-    """`op` with these operands and regions; itself when they are the same objects."""
-    return op if same(args, op.args) and same(regions, op.regions) else op.rebuilt(args, regions)
+def remade(op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...] = (), outs: tuple[Var, ...] | None = None) -> Op:
+    """`op` with these operands, regions and, where they are given, outs; itself when they are the same objects."""
+    kept = same(args, op.args) and same(regions, op.regions) and (outs is None or same(outs, op.outs))
+    return op if kept else op.rebuilt(args, regions, outs)
+
+
+def remade_region(
+    region: Region,
+    body: Sequence[Op],
+    yields: tuple[Atom, ...] | None = None,
+    params: tuple[Var, ...] | None = None,
+) -> Region:
+    """`region` with this body and, where they are given, yields and parameters; itself when they are the same
+    objects.
+    """
+    yields = region.yields if yields is None else yields
+    params = region.params if params is None else params
+    kept = same(body, region.body) and same(yields, region.yields) and same(params, region.params)
+    return region if kept else Region(params, tuple(body), yields)
 
 
 def keeping(op: Op, kept: Sequence[int]) -> Op:
@@ -117,25 +133,19 @@ class Rewriter(Rewriting):
                 if type(a) is Var and a in env:
                     op = op.rebuilt(tuple([self.get(a) for a in op.args]))
                     break
-        decision = self.on(op)
-        if decision is KEEP:
-            self.out.append(op)
-        else:
-            self._replace(op, decision)
+        self._decide(op)
 
     def nest(self, op: Op) -> None:
         """Rewrite an operation that has regions. Override only to take one apart before it is walked, or to know what
         is around.
         """
-        op = remade(op, self.renamed(op.args), tuple([self.region(r) for r in op.regions]))
+        self._decide(remade(op, self.renamed(op.args), tuple([self.region(r) for r in op.regions])))
+
+    def _decide(self, op: Op) -> None:
         decision = self.on(op)
         if decision is KEEP:
             self.out.append(op)
-        else:
-            self._replace(op, decision)
-
-    def _replace(self, op: Op, decision: Decision | Sequence[Atom]) -> None:
-        if decision is not DROP:
+        elif decision is not DROP:
             assert not isinstance(decision, Decision)
             for out, atom in zip(op.outs, decision, strict=True):
                 if atom is not out:
@@ -151,9 +161,7 @@ class Rewriter(Rewriting):
         yields = self.renamed(region.yields)
         self.leave(region)
         body, self.out = self.out, saved
-        if yields is region.yields and same(body, region.body):
-            return region
-        return Region(region.params, tuple(body), yields)
+        return remade_region(region, body, yields)
 
     def run(self, fn: Function) -> Function:
         """`fn` rewritten; itself when nothing changed."""
@@ -211,5 +219,4 @@ class Replacing(Rewriter):
 
 def with_body(fn: Function, body: Sequence[Op]) -> Function:
     """`fn` with other operations at its top; itself when they are the same objects."""
-    region = fn.region
-    return fn if same(body, region.body) else fn.with_region(Region(region.params, tuple(body), region.yields))
+    return fn.with_region(remade_region(fn.region, body))

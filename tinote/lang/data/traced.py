@@ -53,6 +53,7 @@ from tinote.runtime.seam import active_listener
 from tinote.source import Span, caller, line_text
 
 Array = np.ndarray[Any, Any]
+_Binary = Callable[[Any, Any], Any]
 
 _numbers = itertools.count(1)
 
@@ -374,12 +375,35 @@ def _of_integers(python: Callable[..., Any], *operands: Any) -> Any:
     return python(*values)
 
 
-def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def _bitwise(python: _Binary) -> tuple[_Binary, _Binary]:
     """The methods for an operator on bits, with the number on its left and on its right."""
     return (
         lambda self, other: _of_integers(python, self, other),
         lambda self, other: _of_integers(python, other, self),
     )
+
+
+def _arithmetic(rule: str, python: _Binary) -> tuple[_Binary, _Binary]:
+    """The methods for an operator that has a derivative, with the number on its left and on its right."""
+    of = RULES[rule]
+    return (
+        lambda self, other: _by_operator(of, python, self, other),
+        lambda self, other: _by_operator(of, python, other, self),
+    )
+
+
+def _comparison(python: _Binary) -> _Binary:
+    return lambda self, other: self._compared(other, python)
+
+
+def _as_integer(python: Callable[[Any], int]) -> Callable[[Any], int]:
+    """A method that makes a plain integer of the number."""
+
+    def make(self: Traced) -> int:
+        self._look("a plain integer of it")
+        return python(self.value)
+
+    return make
 
 
 @final
@@ -510,43 +534,16 @@ class Traced:
             return self.symbol.compared("ne", self, 0, self.value != 0)
         return bool(self.value)
 
-    def __int__(self) -> int:
-        self._look("a plain integer of it")
-        return int(self.value)
-
-    def __trunc__(self) -> int:
-        self._look("a plain integer of it")
-        return math.trunc(self.value)
-
-    def __floor__(self) -> int:
-        self._look("a plain integer of it")
-        return math.floor(self.value)
-
-    def __ceil__(self) -> int:
-        self._look("a plain integer of it")
-        return math.ceil(self.value)
+    __int__, __trunc__ = _as_integer(int), _as_integer(math.trunc)
+    __floor__, __ceil__ = _as_integer(math.floor), _as_integer(math.ceil)
 
     def __round__(self, digits: int | None = None) -> Any:
         self._look("its rounding")
         return round(self.value, digits)
 
-    def __eq__(self, other: object) -> Any:
-        return self._compared(other, operator.eq)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compared(other, operator.ne)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(other, operator.lt)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(other, operator.le)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(other, operator.gt)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(other, operator.ge)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 
     def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
         if type(other) is Traced:
@@ -573,41 +570,13 @@ class Traced:
     def conjugate(self) -> Traced:
         return self
 
-    def __add__(self, other: Any) -> Any:
-        return _by_operator(RULES["add"], operator.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _by_operator(RULES["add"], operator.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _by_operator(RULES["subtract"], operator.sub, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _by_operator(RULES["subtract"], operator.sub, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _by_operator(RULES["multiply"], operator.mul, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _by_operator(RULES["multiply"], operator.mul, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _by_operator(RULES["true_divide"], operator.truediv, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _by_operator(RULES["true_divide"], operator.truediv, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _by_operator(RULES["floor_divide"], operator.floordiv, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _by_operator(RULES["floor_divide"], operator.floordiv, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _by_operator(RULES["remainder"], operator.mod, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _by_operator(RULES["remainder"], operator.mod, other, self)
+    __add__, __radd__ = _arithmetic("add", operator.add)
+    __sub__, __rsub__ = _arithmetic("subtract", operator.sub)
+    __mul__, __rmul__ = _arithmetic("multiply", operator.mul)
+    __truediv__, __rtruediv__ = _arithmetic("true_divide", operator.truediv)
+    __floordiv__, __rfloordiv__ = _arithmetic("floor_divide", operator.floordiv)
+    __mod__, __rmod__ = _arithmetic("remainder", operator.mod)
+    _power, __rpow__ = _arithmetic("float_power", operator.pow)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -618,10 +587,7 @@ class Traced:
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             return _of_integers(pow, self, other, modulus)
-        return _by_operator(RULES["float_power"], operator.pow, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _by_operator(RULES["float_power"], operator.pow, other, self)
+        return self._power(other)
 
     __and__, __rand__ = _bitwise(operator.and_)
     __or__, __ror__ = _bitwise(operator.or_)

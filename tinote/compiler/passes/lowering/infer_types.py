@@ -18,7 +18,7 @@ from tinote.errors import KernelTypeError, TinoteError, raise_together
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.primitives import Defaults
-from tinote.ir.rewrite import Rewriter, same
+from tinote.ir.rewrite import Rewriter, remade, remade_region
 from tinote.ir.types import (
     Ref,
     Scalar,
@@ -165,8 +165,7 @@ class _Inference(Rewriter):
         self, op: ir.Op, args: tuple[ir.Atom, ...], regions: tuple[ir.Region, ...], outs: tuple[ir.Var, ...]
     ) -> None:
         """Add `op` with these parts; as the same object when they are its own."""
-        kept = same(args, op.args) and same(outs, op.outs) and same(regions, op.regions)
-        self.out.append(op if kept else op.rebuilt(args, regions, outs))
+        self.out.append(remade(op, args, regions, outs))
 
     def typed_region(self, region: ir.Region, types: tuple[Type, ...] | list[Type]) -> ir.Region:
         """`region` rewritten, with yields of the given types."""
@@ -178,9 +177,7 @@ class _Inference(Rewriter):
         yields = tuple([self.fit(self.get(y), t) for y, t in zip(region.yields, types, strict=True)])
         body, self.out = tuple(self.out), saved
         self.op = op
-        if same(params, region.params) and same(yields, region.yields) and same(body, region.body):
-            return region
-        return ir.Region(params, body, yields)
+        return remade_region(region, body, yields, params)
 
     def region(self, region: ir.Region) -> ir.Region:
         return self.typed_region(region, [self.strong(y.type) for y in region.yields])

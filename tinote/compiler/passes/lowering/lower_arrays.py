@@ -20,7 +20,7 @@ from tinote.errors import CompilerBug
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.query import walk
+from tinote.ir.query import free_variables, walk
 from tinote.ir.rewrite import keeping, remade
 from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
 
@@ -66,7 +66,9 @@ class _Liveness:
             if isinstance(op, ir.For | ir.While):
                 # An iteration is followed by another one: outer variables that any iteration reads stay live
                 # throughout.
-                inside = self.read_inside[op] = {v for r in op.regions for v in self._free(r)}
+                inside = self.read_inside[op] = {
+                    v for r in op.regions for v in free_variables(r) if isinstance(v.type, Tensor)
+                }
                 for r in op.regions:
                     # The condition of a `while` must leave the carried values as they are.
                     kept = _tensors(r.params) if isinstance(op, ir.While) and r is op.condition else set[ir.Var]()
@@ -78,16 +80,6 @@ class _Liveness:
             self.dead_after[op] = touched - live
             live = (live | touched) - set(op.outs)
         return live - set(region.params)
-
-    def _free(self, region: ir.Region) -> set[ir.Var]:
-        bound = set(region.params)
-        found = _tensors(region.yields)
-        for op in region.body:
-            found |= _tensors(op.args)
-            bound.update(op.outs)
-            for r in op.regions:
-                found |= self._free(r)
-        return found - bound
 
 
 def _tensors(atoms: Sequence[ir.Atom]) -> set[ir.Var]:
@@ -179,7 +171,7 @@ class _Lowering:
         b = self._b
         t = op.out.type
         if op.prim is p.extract:
-            b.emit(_get(self._cell(op.args[0]), op.args[1:], op))
+            b.emit(ir.Get((self._cell(op.args[0]), *op.args[1:]), op.outs, (), op.loc, op.origin))
             return
         assert isinstance(t, Tensor)
         if op.prim is p.insert:
@@ -279,37 +271,37 @@ class _Lowering:
 
     def _loop(self, op: ir.For | ir.While) -> None:
         """Carried tensors have one cell each for the whole loop."""
-        initial = op.initial
-        keep = [k for k, a in enumerate(initial) if not isinstance(a.type, Tensor)]
-        arrays = [k for k, a in enumerate(initial) if isinstance(a.type, Tensor)]
-        taken: set[ir.Var] = set()
-        cells: list[ir.Var] = []
-        for k in arrays:
-            source = self._cell(initial[k])
-            t = initial[k].type
-            assert isinstance(t, Tensor)
-            cell = source
-            in_place = initial[k] in self._dead_after[op] and initial[k] not in self._read_inside[op]
-            if not in_place or source in taken:
-                cell = self._new_cell(t, op.outs[k].name)
-                self._copy(source, cell)
-            taken.add(cell)
-            cells.append(cell)
-            self._cells[op.outs[k]] = cell
+        homes: dict[int, ir.Var] = {}
+        for k, source in enumerate(op.initial):
+            if not isinstance(source.type, Tensor):
+                continue
+            cell = self._cell(source)
+            in_place = source in self._dead_after[op] and source not in self._read_inside[op]
+            if not in_place or cell in homes.values():
+                cell = self._new_cell(source.type, op.outs[k].name)
+                self._copy(self._cell(source), cell)
+            homes[k] = self._cells[op.outs[k]] = cell
         regions: list[ir.Region] = []
         for r in op.regions:
             head = 1 if isinstance(op, ir.For) else 0
-            for k, cell in zip(arrays, cells, strict=True):
-                self._cells[r.params[head + k]] = cell
+            self._cells.update({r.params[head + k]: cell for k, cell in homes.items()})
             is_condition = isinstance(op, ir.While) and r is op.condition
-            with self._b.region() as opened:
-                for inner in r.body:
-                    self._visit(inner)
-                self._b.loc = op.loc
-                if not is_condition:
-                    self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
-            regions.append(ir.Region(r.params, tuple(opened.body), r.yields))
-        self._b.emit(keeping(op.rebuilt(op.args, tuple(regions)), keep))
+            regions.append(self._settled(op, r, {} if is_condition else homes))
+        self._finish(op, regions, homes)
+
+    def _settled(self, op: ir.Op, region: ir.Region, homes: dict[int, ir.Var]) -> ir.Region:
+        """A region of `op` that leaves tensors in their cells, which are known by the positions of its yields."""
+        with self._b.region() as opened:
+            for inner in region.body:
+                self._visit(inner)
+            self._b.loc = op.loc
+            self._settle([(region.yields[k], cell) for k, cell in homes.items()])
+        return ir.Region(region.params, tuple(opened.body), region.yields)
+
+    def _finish(self, op: ir.Op, regions: Sequence[ir.Region], homes: dict[int, ir.Var]) -> None:
+        """Emit a loop or branch with its outs that are no tensors."""
+        self._b.loc = op.loc
+        self._b.emit(keeping(op.rebuilt(op.args, tuple(regions)), [k for k in range(len(op.outs)) if k not in homes]))
 
     def _settle(self, moves: list[tuple[ir.Atom, ir.Var]]) -> None:
         """Parallel copy of yielded tensors into their cells."""
@@ -330,35 +322,16 @@ class _Lowering:
 
     def _branch(self, op: ir.If) -> None:
         """A tensor result has one cell for both sides: that of a dead tensor yielded by a side, if there is one."""
-        arrays = [k for k, v in enumerate(op.outs) if isinstance(v.type, Tensor)]
-        keep = [k for k, v in enumerate(op.outs) if not isinstance(v.type, Tensor)]
-        taken: set[ir.Var] = set()
-        cells: list[ir.Var] = []
-        for k in arrays:
-            cell: ir.Var | None = None
-            for r in op.regions:
-                y = _origin(r, r.yields[k])
-                through = self._cells.get(y) if y in self._dead_after[op] else None
-                if cell is None and through is not None and through not in taken:
-                    cell = through
-            if cell is None:
-                t = op.outs[k].type
-                assert isinstance(t, Tensor)
-                cell = self._new_cell(t, op.outs[k].name)
-            taken.add(cell)
-            cells.append(cell)
-        regions: list[ir.Region] = []
-        for r in op.regions:
-            with self._b.region() as opened:
-                for inner in r.body:
-                    self._visit(inner)
-                self._b.loc = op.loc
-                self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
-            regions.append(ir.Region((), tuple(opened.body), r.yields))
-        for k, cell in zip(arrays, cells, strict=True):
-            self._cells[op.outs[k]] = cell
-        self._b.loc = op.loc
-        self._b.emit(keeping(op.rebuilt(op.args, tuple(regions)), keep))
+        homes: dict[int, ir.Var] = {}
+        for k, out in enumerate(op.outs):
+            if isinstance(out.type, Tensor):
+                ends = [_origin(r, r.yields[k]) for r in op.regions]
+                dead = [self._cells[y] for y in ends if y in self._dead_after[op] and y in self._cells]
+                free = [cell for cell in dead if cell not in homes.values()]
+                homes[k] = free[0] if free else self._new_cell(out.type, out.name)
+        regions = [self._settled(op, r, homes) for r in op.regions]
+        self._cells.update({op.outs[k]: cell for k, cell in homes.items()})
+        self._finish(op, regions, homes)
 
 
 def _origin(region: ir.Region, atom: ir.Atom) -> ir.Var:
@@ -375,7 +348,3 @@ def _origin(region: ir.Region, atom: ir.Atom) -> ir.Var:
         assert isinstance(following, ir.Var)
         atom = following
     return atom
-
-
-def _get(cell: ir.Var, index: Index, op: ir.Prim) -> ir.Op:
-    return ir.Get((cell, *index), op.outs, (), op.loc, op.origin)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from tinote.errors import CompilerBug
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.rewrite import Rewriting, clone_region, remade, same
+from tinote.ir.rewrite import Rewriting, clone_region, remade, remade_region
 from tinote.ir.types import Ref, Scalar, Tensor, u1
 
 
@@ -77,11 +77,7 @@ class _Promoter(Rewriting):
     def region(self, region: ir.Region, values: Values) -> ir.Region:
         """`region` with its own parameters and yields."""
         body, yields = self.walk(region, values)
-        return (
-            region
-            if same(body, region.body) and yields is region.yields
-            else ir.Region(region.params, tuple(body), yields)
-        )
+        return remade_region(region, body, yields)
 
     def op(self, op: ir.Op) -> None:
         kind = type(op)
@@ -91,19 +87,24 @@ class _Promoter(Rewriting):
             self.read(op)
         elif kind is ir.Set:
             self.write(op)
-        elif isinstance(op, ir.If):
-            self.branch(op)
-        elif isinstance(op, ir.For):
-            self.loop(op)
-        elif isinstance(op, ir.While):
-            self.while_(op)
+        elif op.regions:
+            self.nest(op)
         else:
-            args = self.renamed(op.args)
-            regions = op.regions
-            if regions:
-                self.refuse(op)
-                regions = tuple([self.region(r, dict(self.values)) for r in regions])
-            self.out.append(remade(op, args, regions))
+            self.out.append(remade(op, self.renamed(op.args)))
+
+    def nest(self, op: ir.Op) -> None:
+        cells = self.assigned_in(op)
+        if cells:
+            self.refuse(op)
+        if cells and isinstance(op, ir.If):
+            self.branch(op, cells)
+        elif cells and isinstance(op, ir.For):
+            self.carry(op, self.renamed(op.args), cells, ())
+        elif cells and isinstance(op, ir.While):
+            self.while_(op, cells)
+        else:
+            regions = tuple([self.region(r, dict(self.values)) for r in op.regions])
+            self.out.append(remade(op, self.renamed(op.args), regions))
 
     def refuse(self, op: ir.Op) -> None:
         """Raise if code that runs in parallel assigns a cell declared outside."""
@@ -152,13 +153,8 @@ class _Promoter(Rewriting):
         assert isinstance(cell.type, Ref)
         return ir.Var(cell.type.content, cell.name)
 
-    def branch(self, op: ir.If) -> None:
+    def branch(self, op: ir.If, cells: list[ir.Var]) -> None:
         condition = self.get(op.condition)
-        cells = self.assigned_in(op)
-        if not cells:
-            regions = tuple([self.region(r, dict(self.values)) for r in op.regions])
-            self.out.append(remade(op, (condition,), regions))
-            return
         then_values, else_values = dict(self.values), dict(self.values)
         then_body, then_yields = self.walk(op.then, then_values)
         else_body, else_yields = self.walk(op.orelse, else_values)
@@ -171,43 +167,27 @@ class _Promoter(Rewriting):
         self.values.update({c: then_values[c] for c in cells})
         self.values.update(zip(different, outs, strict=True))
 
-    def loop(self, op: ir.For) -> None:
-        if op.parallel:
-            self.refuse(op)
-        args = self.renamed(op.args)
-        cells = self.assigned_in(op)
-        if not cells:
-            body = self.region(op.body, dict(self.values))
-            self.out.append(remade(op, args, (body,)))
-            return
+    def carry(
+        self, op: ir.For | ir.While, args: tuple[ir.Atom, ...], cells: list[ir.Var], before: tuple[ir.Region, ...]
+    ) -> None:
+        """Emit a loop that carries cells. `before`: its regions before the body, which carry them already."""
         params, outs = [self.fresh(c) for c in cells], [self.fresh(c) for c in cells]
         values = {**self.values, **dict(zip(cells, params, strict=True))}
         ops, yields = self.walk(op.body, values)
         body = ir.Region((*op.body.params, *params), tuple(ops), (*yields, *[values[c] for c in cells]))
         initial = [self.values[c] for c in cells]
-        self.out.append(op.rebuilt((*args, *initial), (body,), (*op.outs, *outs)))
+        self.out.append(op.rebuilt((*args, *initial), (*before, body), (*op.outs, *outs)))
         self.values.update(zip(cells, outs, strict=True))
 
-    def while_(self, op: ir.While) -> None:
-        cells = self.assigned_in(op)
+    def while_(self, op: ir.While, cells: list[ir.Var]) -> None:
         if any(c in self.assigned[op.condition] for c in cells):
             op = self.evaluated_before(op)
             cells = self.assigned_in(op)
         args = self.renamed(op.args)
-        if not cells:
-            regions = tuple([self.region(r, dict(self.values)) for r in op.regions])
-            self.out.append(remade(op, args, regions))
-            return
-        tests, params, outs = ([self.fresh(c) for c in cells] for _ in range(3))
-        values = {**self.values, **dict(zip(cells, tests, strict=True))}
-        ops, yields = self.walk(op.condition, values)
+        tests = [self.fresh(c) for c in cells]
+        ops, yields = self.walk(op.condition, {**self.values, **dict(zip(cells, tests, strict=True))})
         condition = ir.Region((*op.condition.params, *tests), tuple(ops), yields)
-        values = {**self.values, **dict(zip(cells, params, strict=True))}
-        ops, yields = self.walk(op.body, values)
-        body = ir.Region((*op.body.params, *params), tuple(ops), (*yields, *[values[c] for c in cells]))
-        initial = [self.values[c] for c in cells]
-        self.out.append(op.rebuilt((*args, *initial), (condition, body), (*op.outs, *outs)))
-        self.values.update(zip(cells, outs, strict=True))
+        self.carry(op, args, cells, (condition,))
 
     def evaluated_before(self, op: ir.While) -> ir.While:
         """Turns a loop whose condition assigns cells into one that carries the condition's value, computed before each

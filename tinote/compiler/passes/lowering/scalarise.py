@@ -23,7 +23,7 @@ from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_message
 from tinote.ir.query import walk
-from tinote.ir.rewrite import Rewriting, remade, same
+from tinote.ir.rewrite import Rewriting, remade, remade_region, same
 from tinote.ir.types import Tensor, Type, indices_of
 
 
@@ -178,9 +178,7 @@ class _Scalariser(Rewriting):
             self.op(op)
         yields = self.flat(region.yields)
         body, self.out = self.out, saved
-        if same(body, region.body) and same(params, region.params) and same(yields, region.yields):
-            return region
-        return ir.Region(params, tuple(body), yields)
+        return remade_region(region, body, yields, params)
 
     def op(self, op: ir.Op) -> None:
         if isinstance(op, ir.Prim):
@@ -198,8 +196,7 @@ class _Scalariser(Rewriting):
         else:
             args = self.flat(op.args)
             regions = tuple([self.region(r) for r in op.regions])
-            outs = self.all_fresh(op.outs)
-            self.out.append(remade(op, args, regions) if same(outs, op.outs) else op.rebuilt(args, regions, outs))
+            self.out.append(remade(op, args, regions, self.all_fresh(op.outs)))
 
     def prim(self, op: ir.Prim) -> None:
         prim = op.prim
