@@ -126,8 +126,6 @@ class Reduce(Op):
     """All lanes combined by `prim`, one of what an `Atomic` combines with, into one number: args = (lanes,)."""
 
     __slots__ = ("prim",)
-    statics = ("prim",)
-    prim: Primitive
 
     def __init__(
         self, prim: Primitive, lanes: Atom, outs: tuple[Var, ...], loc: Span = NOWHERE, origin: Op | None = None

@@ -83,6 +83,9 @@ class Op:
     reads: ClassVar[bool] = False
     writes: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        cls.statics = (*cls.statics, *cls.__slots__)
+
     def __init__(
         self,
         args: tuple[Atom, ...],
@@ -125,8 +128,6 @@ class Prim(Op):
     """Apply a primitive to `args`. Pure: same operands, same result."""
 
     __slots__ = ("prim",)
-    statics = ("prim",)
-    prim: Primitive
 
     def __init__(
         self,
@@ -146,8 +147,6 @@ class MemoryOp(Op):
     """
 
     __slots__ = ("buffer",)
-    statics: ClassVar[tuple[str, ...]] = ("buffer",)
-    buffer: Buffer
 
     def __init__(
         self,
@@ -212,10 +211,7 @@ class Atomic(_Write):
     """
 
     __slots__ = ("plain", "prim")
-    statics = ("buffer", "prim", "plain")
     reads = True
-    prim: Primitive
-    plain: bool
 
     def __init__(
         self,
@@ -237,8 +233,6 @@ class Extent(MemoryOp):
     """The length of a buffer along `axis`, an i32. For shapes that are known only at launch."""
 
     __slots__ = ("axis",)
-    statics = ("buffer", "axis")
-    axis: int
 
     def __init__(self, buffer: Buffer, axis: int, outs: tuple[Var, ...], loc: Span = NOWHERE) -> None:
         super().__init__(buffer, (), outs, loc)
@@ -257,11 +251,6 @@ class For(Op):
     """
 
     __slots__ = ("ordered", "parallel", "reverse", "vectorize")
-    statics = ("parallel", "ordered", "reverse", "vectorize")
-    ordered: bool
-    parallel: bool
-    reverse: bool
-    vectorize: bool
 
     def __init__(
         self,
@@ -421,11 +410,7 @@ class Check(Op):
     """
 
     __slots__ = ("axis", "kind", "text")
-    statics = ("kind", "text", "axis")
     writes = True
-    kind: FaultKind
-    text: str
-    axis: int
 
     def __init__(
         self, kind: FaultKind, args: tuple[Atom, ...], text: str = "", axis: int = 0, loc: Span = NOWHERE
@@ -443,10 +428,8 @@ class Print(Op):
     """
 
     __slots__ = ("about", "parts", "specs")
-    statics = ("parts", "specs", "about")
     writes = True
     about: str
-    parts: tuple[str | None, ...]
     specs: tuple[str, ...]
 
     def __init__(
@@ -468,13 +451,7 @@ class Task(Op):
     """
 
     __slots__ = ("name", "ordered", "parallel", "privates", "vectorize")
-    statics = ("name", "parallel", "ordered", "privates", "vectorize")
     writes = True
-    name: str
-    ordered: bool
-    parallel: bool
-    privates: tuple[Private, ...]
-    vectorize: bool
 
     def __init__(
         self,

@@ -588,6 +588,8 @@ random_bits = Primitive(
 PRIMITIVES = {prim.name: prim for prim in tuple(globals().values()) if isinstance(prim, Primitive)}
 #: What an `Atomic` may combine with.
 ATOMICS = (add, mul, minimum, maximum, and_, or_, xor)
+#: What arithmetic on truth values is, modulo two.
+ON_TRUTHS = {add: xor, sub: xor, mul: and_, minimum: and_, maximum: or_}
 #: What has no value for a divisor of zero, if it is an integer.
 DIVISIONS = (floordiv, mod, raw_div, raw_mod)
 #: The same comparison with its sides exchanged, and the opposite one.

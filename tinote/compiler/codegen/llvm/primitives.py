@@ -35,17 +35,7 @@ def emit_prim(f: FunctionText, prim: Primitive, t: Scalar, atoms: Atoms, operand
 def combine(f: FunctionText, prim: Primitive, t: Scalar, old: str, value: str) -> str:
     """The value that an atomic operation leaves in memory."""
     if t is u1:
-        # On truth values: modulo two.
-        word = {
-            p.add: "xor",
-            p.xor: "xor",
-            p.mul: "and",
-            p.and_: "and",
-            p.minimum: "and",
-            p.maximum: "or",
-            p.or_: "or",
-        }[prim]
-        return f.value(f"{word} i1 {old}, {value}")
+        return f.value(f"{p.ON_TRUTHS.get(prim, prim).name} i1 {old}, {value}")
     f.no_wrap = False
     f.summing = prim is p.add
     return EMITTERS[prim](f, t, (), old, value)

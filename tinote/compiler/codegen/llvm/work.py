@@ -12,7 +12,7 @@ from tinote.ir.buffers import root_of
 from tinote.ir.cost import UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.lanes import lanes_of
 from tinote.ir.query import definitions, walk
-from tinote.ir.types import Scalar
+from tinote.ir.types import Scalar, i64
 
 #: Longest chain of operations that computes a length at launch. Chosen, not measured.
 _MAX_DEPTH = 6
@@ -20,13 +20,7 @@ _MAX_DEPTH = 6
 _MAX_TRIP_COUNT = 1 << 40
 
 Amount = int | str
-_WORDS = {
-    p.add: "add",
-    p.sub: "sub",
-    p.mul: "mul",
-    p.minimum: "call i64 @llvm.smin.i64",
-    p.maximum: "call i64 @llvm.smax.i64",
-}
+_COMPUTED = (p.add, p.sub, p.mul, p.minimum, p.maximum)
 
 
 def iteration_work(e: TaskText, task: ir.Task, lo: str, hi: str) -> Amount:
@@ -60,10 +54,10 @@ class _Amounts:
 
     def _do(self, prim: p.Primitive, a: Amount, b: Amount) -> Amount:
         if isinstance(a, int) and isinstance(b, int):
-            return {p.add: a + b, p.sub: a - b, p.mul: a * b, p.minimum: min(a, b), p.maximum: max(a, b)}[prim]
-        if prim is p.minimum or prim is p.maximum:
-            return self.call("smin" if prim is p.minimum else "smax", a, b)
-        return self._e.value(f"{_WORDS[prim]} i64 {a}, {b}")
+            return prim.evaluate(i64, a, b)
+        if prim in (p.minimum, p.maximum):
+            return self.call(f"s{prim.name}", a, b)
+        return self._e.value(f"{prim.name} i64 {a}, {b}")
 
     def middle(self, lo: Amount, hi: Amount) -> Amount:
         total = self._do(p.add, lo, hi)
@@ -141,7 +135,7 @@ class _Amounts:
                     if isinstance(op.args[0].type, Scalar) and op.args[0].type.kind in "iu"
                     else None
                 )
-            if op.prim in _WORDS:
+            if op.prim in _COMPUTED:
                 a, b = (self._value(x, depth + 1) for x in op.args)
                 return None if a is None or b is None else self._do(op.prim, a, b)
         return None

@@ -399,8 +399,6 @@ REFUSED: dict[Primitive, str] = {
 #: Primitives that `expression` and, for 64 bits, `wide.emit` handle directly.
 _ELSEWHERE = (p.join_tangents, p.tangent_at, p.random_bits)
 require_all("WGSL code", EMITTERS, REFUSED, _ELSEWHERE)
-#: Arithmetic on truth values.
-_TRUTH = {p.add: p.xor, p.sub: p.xor, p.mul: p.and_, p.minimum: p.and_, p.maximum: p.or_}
 #: Primitives whose results fit their type for any width.
 _WITHIN = (
     p.minimum, p.maximum, p.and_, p.or_, p.xor, p.shr, p.mod, p.raw_mod, p.select, p.surrogate, p.in_reverse,
@@ -446,7 +444,7 @@ def expression(helpers: Provided, prim: Primitive, t: Scalar, atoms: tuple[Atom,
         narrow = not is_wide(t)
     else:
         if t is u1:
-            prim = _TRUTH.get(prim, prim)
+            prim = p.ON_TRUTHS.get(prim, prim)
         emitter = EMITTERS.get(prim)
         if emitter is None:
             raise Unsupported(f"'{prim.name}' of {types[-1]}")

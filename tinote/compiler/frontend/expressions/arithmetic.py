@@ -102,13 +102,7 @@ COMPARISONS: dict[type[ast.cmpop], Primitive] = {
     ast.NotEq: p.ne,
 }
 #: Augmented assignments that are atomic where others may reach the target; `-=` adds the negative.
-AUGMENTED: dict[type[ast.operator], Primitive] = {
-    ast.Add: p.add,
-    ast.Mult: p.mul,
-    ast.BitAnd: p.and_,
-    ast.BitOr: p.or_,
-    ast.BitXor: p.xor,
-}
+AUGMENTED = {operator: prim for operator, (prim, _) in BINARY.items() if prim in p.ATOMICS}
 
 
 def _constant(e: Emitter, front: Any) -> Any:

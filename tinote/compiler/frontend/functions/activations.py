@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
 
 from tinote.errors import KernelSyntaxError
 from tinote.ir import nodes as ir
@@ -76,10 +75,8 @@ class RoutineCall(ir.Op):
     """A call of a routine, until `lower_recursion` has replaced it: outs = routine args."""
 
     __slots__ = ("routine",)
-    statics: ClassVar[tuple[str, ...]] = ("routine",)
     reads = True
     writes = True
-    routine: Routine
 
     def __init__(self, routine: Routine, args: tuple[ir.Atom, ...], loc: Span) -> None:
         super().__init__(args, tuple([ir.Var(t) for t in routine.results]), (), loc)
@@ -90,8 +87,6 @@ class _Goto(ir.Op):
     """The end of a block, after which `block` runs."""
 
     __slots__ = ("block",)
-    statics: ClassVar[tuple[str, ...]] = ("block",)
-    block: _Block
 
     def __init__(self, block: _Block, loc: Span) -> None:
         super().__init__((), (), (), loc)
@@ -102,8 +97,6 @@ class _Suspend(ir.Op):
     """The end of a block that calls a routine; `block` runs after its return."""
 
     __slots__ = ("block", "routine")
-    statics: ClassVar[tuple[str, ...]] = ("routine", "block")
-    block: _Block
     routine: Routine
 
     def __init__(self, call: RoutineCall, block: _Block) -> None:
