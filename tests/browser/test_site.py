@@ -26,7 +26,7 @@ from manual.sources import write_versions
 
 import tinote as ti
 from tests.browser.harness import REPOSITORY, new_page
-from tests.browser.looks import Pictures
+from tests.browser.looks import LEAST_CONTRAST, READ, THEMES, Pictures
 from tests.browser.tutorial_views import live_views
 from tests.browser.waiting import expect, poll
 from tests.test_public_names import NAMES
@@ -167,6 +167,15 @@ def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures:
         poll(lambda: frame.bounding_box()["height"] - body.bounding_box()["height"], lambda gap: abs(gap) <= 1)
         page.screenshot(path=pictures.folder / f"site_{width}.png")
     assert page.problems == []
+
+
+def test_code_can_be_read_in_both_themes(site: Path, page: Any) -> None:
+    for name in ("faq", "language/loops", "tutorials/01_first_ten_minutes"):
+        page.goto((site / f"{name}.html").as_uri())
+        for theme in THEMES:
+            page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+            count, faults = page.evaluate(READ, [".bd-article .highlight", LEAST_CONTRAST])
+            assert count > 100 and [fault for fault in faults if fault[0].startswith("contrast")] == [], (name, theme)
 
 
 def test_the_pages_have_an_icon_for_both_themes(site: Path, page: Any) -> None:
