@@ -299,7 +299,7 @@ class _Lowering:
         return ir.Region(region.params, tuple(opened.body), region.yields)
 
     def _finish(self, op: ir.Op, regions: Sequence[ir.Region], homes: dict[int, ir.Var]) -> None:
-        """Emit a loop or branch with its outs that are no tensors."""
+        """Emit a loop or branch with those of its results that are not tensors."""
         self._b.loc = op.loc
         self._b.emit(keeping(op.rebuilt(op.args, tuple(regions)), [k for k in range(len(op.outs)) if k not in homes]))
 
