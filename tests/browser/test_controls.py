@@ -164,7 +164,7 @@ def test_what_is_outside_comes_in_at_the_press_of_a_button(opened: Callable[...,
         for i in x:
             x[i] *= 1.5
 
-    view = ti.viz.Particles(x, grow, axes=True, size=300)
+    view = ti.viz.Particles(x, grow, bounds=((0, 1), (0, 1)), axes=True, size=300)
     found = opened(view.save(tmp_path / "fit.html")).painted()
     status, fit = found.views.locator(".tinote-status"), found.button("Fit: show all particles")
     expect(status).to_contain_text("outside")
@@ -206,7 +206,7 @@ def test_a_click_in_a_notebook_picks_and_controls_of_ipywidgets_change_what_is_s
 NOTEBOOK = """
 import ipywidgets, numpy as np, tinote as ti
 x = np.array([[0.2, 0.2], [0.5, 0.5], [4.0, 0.8]])
-view = ti.viz.Particles(x, lambda: None, size=300, radius=6)
+view = ti.viz.Particles(x, lambda: None, bounds=((0, 1), (0, 1)), size=300, radius=6)
 seen = {"pressed": 0}
 def press():
     seen["pressed"] += 1

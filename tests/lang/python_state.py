@@ -20,9 +20,9 @@ class State(NamedTuple):
 
 #: What each program begins with.
 HEAD = """\
-import abc, argparse, array, builtins, collections, colorsys, contextlib, contextvars, ctypes, dataclasses, enum
+import abc, argparse, array, builtins, collections, contextlib, contextvars, ctypes, dataclasses, enum
 import fractions, functools, io, itertools, math, operator, os, queue, random, sys, tempfile, threading, types, typing
-import weakref
+import tabnanny, weakref
 import numpy as np
 import tinote as ti
 try:
@@ -622,11 +622,11 @@ STATES = {
         "(builtins.{s}, of_{s}())",
     ),
     "a module of the standard library": State(
-        "{s} = colorsys; {s}.ONE_SIXTH = 1.0; {s}.of_{s} = lambda: 2.0",
-        ("v += {s}.ONE_SIXTH", "v += colorsys.ONE_SIXTH", "v += colorsys.of_{s}()", "here = {s}; v += here.of_{s}()"),
-        ("colorsys.ONE_SIXTH = {v}", "{s}.of_{s} = lambda: {v}"),
-        ("colorsys.ONE_SIXTH += 1.0",),
-        "({s}.ONE_SIXTH, {s}.of_{s}())",
+        "{s} = tabnanny; {s}.verbose = 1.0; {s}.of_{s} = lambda: 2.0",
+        ("v += {s}.verbose", "v += tabnanny.verbose", "v += tabnanny.of_{s}()", "here = {s}; v += here.of_{s}()"),
+        ("tabnanny.verbose = {v}", "{s}.of_{s} = lambda: {v}"),
+        ("tabnanny.verbose += 1.0",),
+        "({s}.verbose, {s}.of_{s}())",
     ),
     "a generator": State(
         "def make_{s}():\n    for w in itertools.count(1.0): yield w\n{s} = make_{s}()",

@@ -58,7 +58,7 @@ def by_page(view: Any, states: list[dict[str, bytes]]) -> list[Frame]:
     state = view.get_state()
     traits = {name: state[name] for name in state if name[0] != "_" and name != "layout"}
     held = {"kind": view.PAGE_KIND, "look": view.page_look(Sources()), "traits": traits, "states": states}
-    source = static_source(*engine_files([view.PAGE_KIND])) + HERE
+    source = static_source(*engine_files([view.PAGE_KIND], space=True)) + HERE
     done = subprocess.run(
         [str(NODE), "-e", source], input=json.dumps(packed(held)), capture_output=True, text=True, timeout=120
     )

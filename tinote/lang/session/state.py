@@ -299,19 +299,23 @@ class BufferCache(dict[Any, Any]):
     """
 
 
+_NOTHING = object()
+
+
 class OfBuffers(weakref.WeakKeyDictionary[Any, Any]):
     """What is known of buffers or fields, as long as they are alive. While they are counted over, another thread may
     make some, and others may go.
     """
 
     def items(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]  # pyright: ignore
-        for reference, value in self.data.copy().items():  # type: ignore[attr-defined]  # pyright: ignore
-            buffer = reference()
-            if buffer is not None:
-                yield buffer, value
+        for one in self:
+            value = self.get(one, _NOTHING)
+            if value is not _NOTHING:
+                yield one, value
 
     def __iter__(self) -> Iterator[Any]:
-        for reference in self.data.copy():  # type: ignore[attr-defined]  # pyright: ignore
+        # Not of a copy: while CPython 3.11 makes a dictionary, the garbage collector may take entries of this one.
+        for reference in list(self.data):  # type: ignore[attr-defined]  # pyright: ignore
             one = reference()
             if one is not None:
                 yield one

@@ -26,8 +26,8 @@ def generated() -> dict[str, str]:
         "notice": NOTICE,
         "styles": static_source(*STYLES, "pages/player.css"),
         "first": compact(static_source("pages/player.js")),
-        "page": joined(page_script(kinds)),
-        "engine": joined(engine_script(kinds, gpu=True)),
+        "page": joined(page_script(kinds, space=True)),
+        "engine": joined(engine_script(kinds, gpu=True, space=True)),
     }
     space = {"notice": license_of_three(), "page": joined(three_script())}
     return {"player.json": _text(player), "space.json": _text(space)}

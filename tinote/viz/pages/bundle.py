@@ -7,7 +7,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tinote.lang.data.nests import map_leaves
@@ -26,7 +26,7 @@ ON_GPU = ("engine/program_gpu.js",)
 """What a Worker runs besides where a program has shaders."""
 
 ENGINES = {
-    "particles": ("engine/marks.js", "engine/space.js", "engine/particles.js"),
+    "particles": ("engine/marks.js", "engine/particles.js"),
     "image": ("engine/marks.js", "engine/image.js"),
     "plot": (),
     "scene": ("engine/scene.js",),
@@ -34,29 +34,37 @@ ENGINES = {
 """What a Worker runs: for all views, and by the kind of view."""
 
 OWN = {
-    "particles": ("draw/box.js", "views/particles.js"),
+    "particles": ("views/particles.js",),
     "image": ("views/image.js",),
     "plot": ("views/running_plot.js",),
-    "scene": ("draw/box.js", "draw/space.js", "views/scene.js"),
+    "scene": ("draw/space.js", "views/scene.js"),
 }
 """The scripts of the widgets, by the kind of view."""
 
-
-def engine_files(kinds: Iterable[str], *, gpu: bool = False) -> tuple[str, ...]:
-    """The files of what a Worker runs for views of these kinds; `gpu`: some of which have shaders."""
-    return (*ENGINE, *(ON_GPU if gpu else ()), *dict.fromkeys(file for kind in sorted(kinds) for file in ENGINES[kind]))
-
-
-def engine_script(kinds: Iterable[str], *, gpu: bool = False) -> list[str]:
-    """What a Worker runs, in parts: one script, no module."""
-    return [*(compact(static_source(file)) for file in engine_files(kinds, gpu=gpu)), "serve();"]
+#: What a Worker runs, and what paints, besides where particles are in space.
+IN_SPACE = "engine/space.js"
+BOX = "draw/box.js"
 
 
-def page_script(kinds: Iterable[str], *, controls: bool = True) -> list[str]:
-    """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model;
-    `controls`: some of which have controls.
+def engine_files(kinds: Iterable[str], *, gpu: bool = False, space: bool = False) -> tuple[str, ...]:
+    """The files of what a Worker runs for views of these kinds; `gpu`: some of them have shaders; `space`: particles
+    of some are in space.
     """
-    parts = [compact(static_source(file)) for file in (*VIEW_SCRIPTS, "draw/strokes.js")]
+    further = (*(ON_GPU if gpu else ()), *((IN_SPACE,) if space else ()))
+    return (*ENGINE, *further, *dict.fromkeys(file for kind in sorted(kinds) for file in ENGINES[kind]))
+
+
+def engine_script(kinds: Iterable[str], *, gpu: bool = False, space: bool = False) -> list[str]:
+    """What a Worker runs, in parts: one script, no module."""
+    return [*(compact(static_source(file)) for file in engine_files(kinds, gpu=gpu, space=space)), "serve();"]
+
+
+def page_script(kinds: Collection[str], *, controls: bool = True, space: bool = False) -> list[str]:
+    """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model;
+    `controls`: some of them have controls; `space`: particles of some are in space.
+    """
+    shared = (*VIEW_SCRIPTS, "draw/strokes.js", *((BOX,) if space or "scene" in kinds else ()))
+    parts = [compact(static_source(file)) for file in shared]
     parts.append("const VIEWS = {};")
     for kind in sorted(kinds):
         # A block keeps apart what scripts of two kinds call by one name.

@@ -388,10 +388,13 @@ class Pages:
         kinds = {found.kind for found in self._running}
         has_scene = "scene" in kinds
         gpu = any(found.described.get("gpu") for found in self._running)
+        space = any(found.kind == "particles" and found.described["look"]["box"] for found in self._running)
         scripts = [three_script()] if has_scene else []
         has_controls = any(found.described["controls"] for found in self._running)
-        scripts.append(page_script(kinds, controls=has_controls))
-        data = page_data(scripts, engine_script(kinds, gpu=gpu), [found.described for found in self._running])
+        scripts.append(page_script(kinds, controls=has_controls, space=space))
+        data = page_data(
+            scripts, engine_script(kinds, gpu=gpu, space=space), [found.described for found in self._running]
+        )
         return document(
             title,
             styles=static_source(*STYLES) + styles,

@@ -13,7 +13,8 @@ class GradientChart {
     this.plot = draw("svg", { class: "plot", "aria-hidden": "true" });
     this.readout = make("div", { class: "readout", role: "status" });
     this.stage = make("div", { class: "stage", tabindex: 0, role: "img" }, this.plot, this.readout);
-    this.stage.setAttribute("aria-label", `${chart.title}: ${chart.about}. The arrow keys move through it; a table follows.`);
+    const about = `${chart.title}: ${chart.about}. The arrow keys move through it; a table follows.`;
+    this.stage.setAttribute("aria-label", about);
     this.stage.addEventListener("pointermove", (event) => this.#point(event));
     this.stage.addEventListener("pointerleave", () => this.#show(-1));
     this.stage.addEventListener("blur", () => this.#show(-1));

@@ -23,7 +23,8 @@ class SweepView {
     this.strip = draw("svg", { class: "strip", preserveAspectRatio: "none", role: "img" });
     this.plot = draw("svg", { class: "plot", "aria-hidden": "true" });
     this.stage = make("div", { class: "stage", tabindex: 0, role: "application" }, this.plot);
-    this.stage.setAttribute("aria-label", "Results of the points. The arrow keys choose a point, Escape goes to the best one.");
+    const keys = "The arrow keys choose a point, Escape goes to the best one.";
+    this.stage.setAttribute("aria-label", `Results of the points. ${keys}`);
     this.stage.addEventListener("click", (event) => this.#press(event));
     this.stage.addEventListener("keydown", (event) => this.#key(event));
     this.canvas = make("canvas", { role: "img" });
