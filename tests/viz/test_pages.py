@@ -146,7 +146,7 @@ def test_comments_and_indentation_are_left_out() -> None:
 @pytest.mark.parametrize("kind", ["particles", "image", "plot", "scene"])
 def test_the_scripts_of_widgets_paint_the_page(kind: str) -> None:
     """There is no second renderer: the page has the widgets' own files."""
-    script = "\n".join(page_script([kind]))
+    script = "\n".join(page_script([kind], space=True))
     widgets = {
         "particles": ti.viz.Particles, "image": ti.viz.Image, "plot": ti.viz.Plot, "scene": ti.viz.Scene,
     }  # fmt: skip
