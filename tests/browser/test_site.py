@@ -169,12 +169,12 @@ def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures:
     assert page.problems == []
 
 
-def test_code_can_be_read_in_both_themes(site: Path, page: Any) -> None:
-    for name in ("faq", "language/loops", "tutorials/01_first_ten_minutes"):
+def test_code_and_outputs_can_be_read_in_both_themes(site: Path, page: Any) -> None:
+    for name in ("faq", "language/loops", *[f"tutorials/{one}" for one in VIEWS]):
         page.goto((site / f"{name}.html").as_uri())
         for theme in THEMES:
             page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-            count, faults = page.evaluate(READ, [".bd-article .highlight", LEAST_CONTRAST])
+            count, faults = page.evaluate(READ, [".bd-article :is(.highlight, .cell_output)", LEAST_CONTRAST])
             assert count > 100 and [fault for fault in faults if fault[0].startswith("contrast")] == [], (name, theme)
 
 
