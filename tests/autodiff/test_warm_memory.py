@@ -35,7 +35,10 @@ VECTOR = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 @pytest.fixture(autouse=True)
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Calls run: what plans cost, which take their place, is in `test_plans.py`."""
+    """Calls run: what plans cost, which take their place, is in `test_plans.py`. Views that earlier tests have left to
+    the garbage collector are gone: launches would ask for them.
+    """
+    gc.collect()
     ti.init(arch=ti.cpu, default_fp=ti.f64, num_threads=1)
     monkeypatch.setattr(planned, "PLAIN_CALLS", sys.maxsize)
     yield

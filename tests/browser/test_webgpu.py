@@ -236,7 +236,7 @@ def fluid_page(chromium_with_gpu: Any, tmp_path: Path, monkeypatch: pytest.Monke
     """A page of a fluid with its time step on a slider and its height plotted, which says that it has a GPU."""
     made = tinote.viz.pages.export.engine_script
     monkeypatch.setattr(
-        "tinote.viz.pages.export.engine_script", lambda kinds, gpu: [*made(kinds, gpu=gpu)[:-1], LOSE, "serve();"]
+        "tinote.viz.pages.export.engine_script", lambda *kinds, **how: [*made(*kinds, **how)[:-1], LOSE, "serve();"]
     )
     ti.init(num_threads=1)
     fluid = Fluid(300, 32)
