@@ -199,6 +199,11 @@ class Arguments:
         """The arguments whose memory others manage."""
         return tuple([b for b in self._actual.values() if isinstance(b, ExternalArray)])
 
+    @property
+    def may_meet_views(self) -> bool:
+        """Whether arguments whose memory others manage may be views of fields by now."""
+        return session.has_views and bool(self.external_arrays)
+
     # ---- what the code does to memory
 
     @cached_property
@@ -436,7 +441,7 @@ class Arguments:
         if not self._actual:
             return
         self.refuse_other_names()
-        if self._is_unshared and not (session.has_views and self.external_arrays):
+        if self._is_unshared and not self.may_meet_views:
             return
         written = self.accesses.written
         span = self.specialisation.source.span
@@ -591,24 +596,24 @@ def recorded_arguments(instance: Any, values: Sequence[Any], request: Request) -
 
 def remembered(instance: Any, values: Sequence[Any], request: Request) -> Arguments | None:
     """What was remembered of a launch on the same memory, for one with these values."""
-    count = len(instance.specialisation.arrays)
-    if not count:
-        return None
-    arrays = values[:count]
-    known = instance.by_memory.get(_memory_key(request, arrays))
-    if type(known) is OthersArrays:
-        known = known.launches.get(_places(arrays))
+    known = _remembered(instance, values, request)
     return None if known is None else known.with_values(values)
 
 
 def usual_arguments(instance: Any, values: Sequence[Any], request: Request) -> Arguments | None:
     """The same, if nothing else is to be asked before the launch is recorded."""
-    if stand_ins.get() is not None:
+    known = None if stand_ins.get() is not None else _remembered(instance, values, request)
+    return known.with_values(values) if known is not None and known.is_usual and not known.may_meet_views else None
+
+
+def _remembered(instance: Any, values: Sequence[Any], request: Request) -> Arguments | None:
+    """What holds no memory of it."""
+    count = len(instance.specialisation.arrays)
+    if not count:
         return None
-    known = remembered(instance, values, request)
-    if known is None or not known.is_usual or (session.has_views and known.external_arrays):
-        return None
-    return known
+    arrays = values[:count]
+    known: Arguments | OthersArrays | None = instance.by_memory.get(_memory_key(request, arrays))
+    return known.launches.get(_places(arrays)) if isinstance(known, OthersArrays) else known
 
 
 def remember(instance: Any, arguments: Arguments) -> None:
