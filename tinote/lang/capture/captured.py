@@ -78,9 +78,8 @@ class Captured:
         #: runs the instructions with the inputs that were taken last
         self.go = self._draw if ready.draws else ready.run
         self._made: dict[int, Memory] = {}  # by block: the fresh memory of the present run
-        self._ends = [
-            None if _is_nothing(end) else (end, reader_of(end.result, ready, self._made)) for end in ready.ends
-        ]
+        #: by end: what the function returns there, after its effects in Python
+        self._ends = [self._finisher(end, reader_of(end.result, ready, self._made)) for end in ready.ends]
 
     def takes(self, args: tuple[Any, ...]) -> bool:
         """Whether it is for these arguments."""
@@ -125,24 +124,29 @@ class Captured:
     def run(self, args: Sequence[Any]) -> Any:
         """Replay it."""
         self.take(args)
-        found = self._ends[self.go()]
-        return None if found is None else self._finish(*found)
+        return self._ends[self.go()]()
 
     def finish(self, reached: int) -> Any:
         """The effects in Python of a replay that reached this end: its result, and the numbers that the step
         assigns.
         """
-        found = self._ends[reached]
-        return None if found is None else self._finish(*found)
+        return self._ends[reached]()
 
-    def _finish(self, end: ops.End, read: Callable[[], Any]) -> Any:
-        number = self.prepared.number
-        for place, operand in end.updates:
-            namespace, name = self._variables[place]
-            namespace[name] = number(operand)
-        for which, operand in end.seeds:
-            self.guards.instances[which][2].last_seed = number(operand)
-        return read()
+    def _finisher(self, end: ops.End, read: Callable[[], Any]) -> Callable[[], Any]:
+        """`finish` for this end. `read`: what reads its result."""
+        if not end.updates and not end.seeds:
+            return read
+        number, variables, instances = self.prepared.number, self._variables, self.guards.instances
+
+        def finish() -> Any:
+            for place, operand in end.updates:
+                namespace, name = variables[place]
+                namespace[name] = number(operand)
+            for which, operand in end.seeds:
+                instances[which][2].last_seed = number(operand)
+            return read()
+
+        return finish
 
     def start(self, args: Sequence[Any]) -> int:
         """Run the instructions; returns the number of the end that was reached, or `NOWHERE_READY`."""
@@ -175,10 +179,6 @@ class Captured:
             return prepared.run()
         finally:
             session.launches += prepared.counter - first
-
-
-def _is_nothing(end: ops.End) -> bool:
-    return end.result == ops.Result("constant", (None,)) and not end.updates and not end.seeds
 
 
 def reader_of(result: ops.Result, prepared: Prepared, made: dict[int, Memory]) -> Callable[[], Any]:

@@ -24,8 +24,8 @@ import inspect
 import random
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, KeysView
-from operator import attrgetter, is_, itemgetter, methodcaller
+from collections.abc import Iterable, KeysView
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -137,9 +137,6 @@ class Dependencies:
         #: functions that were read, each with the identity of its object; and functions within these
         self._scanned: set[tuple[types.CodeType, int]] = set()
         self._inner: set[types.CodeType] = set()
-        #: what looks up the names of one namespace at once, or the state of a function; and what all these were
-        self._getters: list[tuple[Callable[[Any], Any], Any]] = []
-        self._values: list[Any] = []
 
     # ---- lookups
 
@@ -240,17 +237,6 @@ class Dependencies:
 
     def settle(self) -> None:
         """Prepare fast comparison. Raises `CaptureError` for an object that cannot be compared."""
-        by_namespace: dict[int, list[tuple[dict[str, Any], str, Any]]] = {}
-        for entry in self._names.values():
-            by_namespace.setdefault(id(entry[0]), []).append(entry)
-        self._getters = [(_state_of, function) for function, _ in self._functions.values()]
-        self._values = [value for _, state in self._functions.values() for value in state]
-        for entries in by_namespace.values():
-            # Of a single name, `itemgetter` would give no tuple.
-            entries = entries if len(entries) > 1 else entries * 2
-            getter = itemgetter(*[key for _, key, _ in entries])
-            self._getters.append((getter, entries[0][0]))
-            self._values += [value for _, _, value in entries]
         self._contents.clear()
         self._noted.clear()
         left = [(*root, "is") for root in self._roots]
@@ -297,23 +283,31 @@ class Dependencies:
 
     def changed(self) -> str | None:
         """The name of something that is not what it was."""
+        # Each replay asks. What is still the same object takes no call; loops are faster here than `map` and `all`.
+        for namespace, key, value in self._names.values():
+            if (now := namespace.get(key, MISSING)) is not value and not is_same(now, value):
+                return key
+        for function, (code, defaults, named) in self._functions.values():
+            if (
+                function.__code__ is not code
+                or function.__defaults__ is not defaults
+                or function.__kwdefaults__ is not named
+            ):
+                return function.__name__
         try:
-            now: list[Any] = []
-            for getter, owner in self._getters:
-                now += getter(owner)
-            # Each replay asks: what is still the same object takes no call.
-            if not all(map(is_, now, self._values)):
-                found = self._changed_name()
-                if found is not None:
-                    return found
-        except KeyError:
-            return self._changed_name() or "a name"
-        if self._absent:
-            for names, absent in self._absent.values():
-                if not names.isdisjoint(absent):
-                    return min(names & absent)
-        if self._attributes or self._contents or self._abstract is not None:
-            return self._changed_state()
+            for owner, attribute, value, name in self._attributes.values():
+                if (now := getattr(owner, attribute, MISSING)) is not value and not is_same(now, value):
+                    return name
+        except ValueError:  # a variable of an outer function that is gone
+            return name
+        for names, absent in self._absent.values():
+            if not names.isdisjoint(absent):
+                return min(names & absent)
+        if self._abstract is not None and self._abstract[1] != abc.get_cache_token():
+            return self._abstract[0]
+        for value, key, contents in self._contents.values():
+            if not is_same(self.holdings.of(value), contents):
+                return key
         return None
 
     def refuse_changes(self, place: Span) -> None:
@@ -346,32 +340,6 @@ class Dependencies:
             if not is_same(_now(owner, attribute), value):
                 found += [(id(owner), name), (id(variables_of(owner)), name)]
         return [one for one in found if one in self.numbers]
-
-    def _changed_name(self) -> str | None:
-        for namespace, key, value in self._names.values():
-            if not is_same(namespace.get(key, MISSING), value):
-                return key
-        for function, state in self._functions.values():
-            if not all(map(is_, _state_of(function), state)):
-                return function.__name__
-        return None
-
-    def _changed_state(self) -> str | None:
-        if self._abstract is not None:
-            key, token = self._abstract
-            if token != abc.get_cache_token():
-                return key
-        for owner, attribute, value, name in self._attributes.values():
-            try:
-                now = getattr(owner, attribute, MISSING)
-            except ValueError:  # a variable of an outer function that is gone
-                return name
-            if now is not value and not is_same(now, value):
-                return name
-        for value, key, contents in self._contents.values():
-            if not is_same(self.holdings.of(value), contents):
-                return key
-        return None
 
     def _gone(self) -> set[str]:
         """The names that no longer have a value."""

@@ -483,9 +483,8 @@ class MemoryPlan(Captured):
             if [_shadows(buffer) for buffer in self.buffers] != self._shadows:
                 return False
             self._attached = attached
-        for array, kind in zip(self.held, self._held_as, strict=True):
-            if (array.shape, array.dtype) != kind:
-                return False
+        if self.held and [(array.shape, array.dtype) for array in self.held] != self._held_as:
+            return False
         return self.guards.hold()
 
     def point(self, signature: CallSignature) -> bool:
@@ -513,9 +512,7 @@ class MemoryPlan(Captured):
             instance.calls += count
         if args:
             self.take(args)
-        found = self._ends[self.go()]
-        assert found is not None, "it returns numbers or arrays"
-        return self._finish(*found)
+        return self._ends[self.go()]()
 
 
 def _largest_number(plan: Program) -> float:
