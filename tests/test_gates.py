@@ -205,7 +205,6 @@ LONG_CLASSES = {
     "tinote.ir.verify._Verifier": 498,
     "tinote.lang.ad.journal.journal.Journal": 825,
     "tinote.lang.capture.on_device.PreparedOnDevice": 485,
-    "tinote.lang.data.fields.Field": 505,
 }
 
 
