@@ -14,6 +14,7 @@ ndarrays) is copied to the device before each run and back after it.
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -347,7 +348,7 @@ class PreparedOnDevice(Prepared):
         if len(axes) > MOST_AXES:
             self._here(step, at)
             return
-        count = _product(extent for extent, _ in axes)
+        count = math.prod([extent for extent, _ in axes])
         self._words[at // 4 + 1], self._words[at // 4 + 2] = count, scalar_named(target.type).size
         self._put_axes(at, axes, 1)
         self._made_places.append(_Place(at // 4, target.block, target.offset, 1))
@@ -378,7 +379,7 @@ class PreparedOnDevice(Prepared):
 
     def _copy_views(self, target: ops.View, source: ops.View) -> None:
         run, axes = run_of(target, source)
-        count = _product(extent for extent, *_ in axes) * run // 4
+        count = math.prod([extent for extent, *_ in axes]) * run // 4
         at = self._room(64)
         self._words[at // 4 + 2], self._words[at // 4 + 3] = run // 4, count
         self._put_axes(at, [(extent, to // 4, origin // 4) for extent, to, origin in axes], 2)
@@ -613,10 +614,3 @@ def _bytes_of(step: ops.Clear) -> ops.View:
     """The cleared bytes, in words if possible."""
     size, name = (4, "u32") if step.offset % 4 == step.nbytes % 4 == 0 else (1, "u8")
     return ops.View(step.block, step.offset, name, (step.nbytes // size,), (size,))
-
-
-def _product(extents: Any) -> int:
-    found = 1
-    for extent in extents:
-        found *= extent
-    return found
