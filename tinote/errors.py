@@ -482,6 +482,18 @@ class CompilerBug(Exception):
         self.detail = detail
 
 
+def shown(value: object) -> str:
+    """A value as messages spell it: large integers by their size, since Python refuses to spell out the longest, and
+    objects that cannot be shown by their type.
+    """
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an integer of {value.bit_length():,} bits"
+    try:
+        return repr(value)
+    except Exception:  # of a class of the user's, or of a container of large integers
+        return f"an object of type {type(value).__name__}"
+
+
 def no_attribute(what: str, name: str, known: Iterable[str], help: str = "") -> AttributeError:
     """That `what` has no attribute `name`, with what to do, else with the one of `known` that was probably meant."""
     # With a name and no object, Python does not look for a near name a second time.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import FieldError, KernelIndexError, KernelTypeError
+from tinote.errors import FieldError, KernelIndexError, KernelTypeError, TinoteError
 
 TYPES = {
     "i8": np.int8,
@@ -427,3 +428,27 @@ def test_printing_shows_the_elements() -> None:
     assert repr(x) == "<field x: i32, shape (2, 2)>"
     later = ti.field(ti.f32)
     assert str(later) == repr(later)
+
+
+class Unshown:
+    """Its text raises."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("value", [10**5000, -(10**5000), [10**5000], Unshown(), [Unshown()]], ids=lambda _: "")
+def test_errors_show_what_python_cannot_spell_out(value: Any) -> None:
+    x = ti.field(ti.i32, shape=3)
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: x.fill(value),
+        lambda: x.__setitem__(0, value),
+        lambda: x[value],
+        lambda: x.from_numpy(value),
+        lambda: ti.field(ti.i32, shape=value),
+        lambda: ti.field(ti.i32, shape=3, offset=value),
+        lambda: ti.root.dense(ti.i, value),
+    )
+    for call in calls:
+        with pytest.raises(TinoteError):
+            call()

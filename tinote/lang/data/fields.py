@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinote.completion import Documented
-from tinote.errors import FieldError, KernelIndexError
+from tinote.errors import FieldError, KernelIndexError, shown
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, ElementPlace
@@ -66,7 +66,7 @@ def _set_all(field: Field, source: Any, value: Any) -> None:
 
 def _misfit(field: Field, value: Any, why: str, hint: str = "") -> FieldError:
     """The error for a value that does not go into a field, at the caller's line."""
-    return FieldError(f"cannot store {value!r} in '{field.name}'{why}", caller(), hint)
+    return FieldError(f"cannot store {shown(value)} in '{field.name}'{why}", caller(), hint)
 
 
 class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
@@ -145,8 +145,8 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
                 raise KernelIndexError(what, caller(), hint if isinstance(i, slice) else "")
             if not first <= i < first + extent:
                 valid = f": valid are {first} to {first + extent - 1}" if first else ""
-                what = f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
-                raise KernelIndexError(what, caller())
+                where = f"for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
+                raise KernelIndexError(f"index {shown(int(i))} is out of range {where}", caller())
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
@@ -206,7 +206,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
             source = self._source(value)
             if source.ndim and source.shape != self.element:
                 wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
-                raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
+                raise FieldError(f"'{self.name}' is filled with {wanted}, not with {shown(value)}")
         if session.watchers or self.noted is not None or present_recorder() is not None:
             self._wrote(..., value)
         _set_all(self, source, value)

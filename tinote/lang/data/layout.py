@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.errors import FieldError
+from tinote.errors import FieldError, shown
 from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.types import Scalar, Tangents
 from tinote.lang.data.matrix import Matrix, numpy_type
@@ -231,11 +231,13 @@ def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
     dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
     for extent in dims:
         if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
-            raise FieldError(f"a field's shape is made of integers, not {extent!r}", made_at)
+            raise FieldError(f"a field's shape is made of integers, not {shown(extent)}", made_at)
         if extent < 0:
-            raise FieldError(f"a field cannot have a negative extent: shape {dims}", made_at)
+            raise FieldError(f"a field cannot have a negative extent: shape {shown(dims)}", made_at)
         if extent > 2**31 - 1:
-            raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
+            raise FieldError(
+                f"an extent of {shown(extent)} does not fit the 32-bit indices of kernels: shape {shown(dims)}", made_at
+            )
     if len(dims) > MOST_DIMENSIONS:
         raise FieldError(f"a field has at most {MOST_DIMENSIONS} dimensions, not {len(dims)}", made_at)
     return tuple([int(d) for d in dims])
@@ -261,12 +263,12 @@ def offset_given(offset: Any, shape: tuple[int, ...], where: Span) -> tuple[int,
         return ()
     found = tuple(offset) if isinstance(offset, tuple | list | np.ndarray) else (offset,)
     if len(found) != len(shape):
-        raise FieldError(f"the offset {offset!r} needs {len(shape)} numbers, one for each dimension", where)
+        raise FieldError(f"the offset {shown(offset)} needs {len(shape)} numbers, one for each dimension", where)
     for first in found:
         if not isinstance(first, int | np.integer) or isinstance(first, bool) or abs(int(first)) > 2**30:
-            raise FieldError(f"an offset is made of integers between -2**30 and 2**30, not {first!r}", where)
+            raise FieldError(f"an offset is made of integers between -2**30 and 2**30, not {shown(first)}", where)
     if any(int(first) + extent > 2**31 - 1 for first, extent in zip(found, shape, strict=True)):
         raise FieldError(
-            f"the indices of shape {shape} from {offset!r} on do not fit the 32-bit indices of kernels", where
+            f"the indices of shape {shape} from {shown(offset)} on do not fit the 32-bit indices of kernels", where
         )
     return tuple([int(first) for first in found]) if any(found) else ()

@@ -26,7 +26,7 @@ import numpy as np
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.launch.native import BoundArray
 from tinote.completion import Documented
-from tinote.errors import FieldError, TinoteError, wrong_call
+from tinote.errors import FieldError, TinoteError, shown, wrong_call
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
@@ -902,7 +902,7 @@ def _imported(value: Any, refuse: Callable[[str, str], Exception]) -> np.ndarray
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else f"a {type(value).__name__}"
 
 

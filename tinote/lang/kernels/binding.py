@@ -33,7 +33,7 @@ from tinote.compiler.signature import (
     ValueArgument,
 )
 from tinote.config import Config
-from tinote.errors import KernelArgumentError, KernelTypeError, wrong_call
+from tinote.errors import KernelArgumentError, KernelTypeError, shown, wrong_call
 from tinote.ir.types import Scalar, Tensor, f64, i64
 from tinote.lang.data.matrix import Matrix, is_number
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
@@ -239,16 +239,8 @@ class Binding:
 
     def _bad_argument(self, node: ast.arg, value: Any, expected: str) -> KernelArgumentError:
         source = self._parameters.source
-        if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to spell out still longer ones
-            value = _Text(f"an integer of {value.bit_length():,} bits")
-        message = f"argument '{node.arg}' of kernel '{source.name}' must be {expected}, not {value!r}"
+        message = f"argument '{node.arg}' of kernel '{source.name}' must be {expected}, not {shown(value)}"
         return wrong_call(message, self._parameters.span_of(node))
-
-
-class _Text(str):
-    """What stands for a value in a message, as it is."""
-
-    __repr__ = str.__str__
 
 
 def _scalars(t: Scalar | Tensor | StructInfo) -> list[Scalar]:
