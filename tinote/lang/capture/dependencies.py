@@ -284,9 +284,12 @@ class Dependencies:
     def changed(self) -> str | None:
         """The name of something that is not what it was."""
         # Each replay asks. What is still the same object takes no call; loops are faster here than `map` and `all`.
-        for namespace, key, value in self._names.values():
-            if (now := namespace.get(key, MISSING)) is not value and not is_same(now, value):
-                return key
+        try:
+            for namespace, key, value in self._names.values():
+                if (now := namespace[key]) is not value and not is_same(now, value):
+                    return key
+        except KeyError:
+            return key
         for function, (code, defaults, named) in self._functions.values():
             if (
                 function.__code__ is not code

@@ -37,7 +37,6 @@ class Guards:
         self.instances = instances
         #: looked up once: each replay asks
         self._runs = [(kernel.runs, key, instance) for kernel, key, instance in instances]
-        self.owner = present_owner() if owns else None
         self.memories = [memory for memory in memories if memory is not None]
         self._further = dependencies.add_instances([instance for _, _, instance in instances])
         self.generation = session.generation
@@ -48,11 +47,15 @@ class Guards:
         #: a tape in it clears this owner's gradients
         self._cleared = own_gradients() if clears and _clears_fields(plan) else None
         self._all = _all_gradients() if self._cleared is not None else None
+        #: whose gradients it uses, if it uses any
+        self.owner = present_owner() if owns and (self._owners or self._cleared is not None) else None
         self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
 
     @property
     def are_owned(self) -> bool:
         """Whether all relevant gradients still have their owners, so that none has to be claimed."""
+        if self.owner is None:
+            return True
         if present_owner() is not self.owner:
             return False
         is_known = session.gradients is self._known  # else fields or owners have come or gone since
@@ -72,9 +75,10 @@ class Guards:
         """Whether a replay is valid. `watchers`: the recordings that know of it."""
         if session.generation != self.generation:
             return False
-        is_alone = session.gradients is self._known and not session.has_owners  # mostly; then few questions remain
-        if self.owner is not None and not (present_owner() is self.owner if is_alone else self.are_owned):
-            return False
+        if self.owner is not None:
+            is_alone = session.gradients is self._known and not session.has_owners  # mostly; then few questions remain
+            if not (present_owner() is self.owner if is_alone else self.are_owned):
+                return False
         open_watchers = session.watchers
         if open_watchers and open_watchers != [*watchers] and not may_replay(self.memories, *watchers):
             return False
