@@ -8,7 +8,7 @@ import pytest
 import tinote as ti
 from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.temporary_adjoints import SweepObserver
 
 
 def _chain(factor: float, steps: int = 10, elements: int = 4) -> tuple[Any, Any, Any]:
@@ -200,7 +200,7 @@ def test_what_the_tape_keeps_is_reported_by_launch() -> None:
 def test_a_sweep_that_nobody_watches_calls_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     called = []
     for name in ("before", "after"):
-        monkeypatch.setattr(Observer, name, lambda *arguments: called.append(arguments))
+        monkeypatch.setattr(SweepObserver, name, lambda *arguments: called.append(arguments))
     run, _, loss = _chain(0.5)
     with ti.ad.Tape(loss):
         run()

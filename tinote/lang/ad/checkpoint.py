@@ -582,7 +582,7 @@ class _Chain:
             outer.overwriting(buffer, region)
 
         launches, back = session.launches, outer.gradients
-        if back is not GRADIENT or outer.observer is not None or self.lost or self.active:
+        if back is not GRADIENT or outer.adjoints.observer is not None or self.lost or self.active:
             self._replay = None  # what it does not see stays with the function
         end = self.steps
         try:
@@ -641,13 +641,11 @@ class _Chain:
         if outer is not None:
             try:
                 runner.lost_values(self.lost)
-                outer.use_gradients(runner.shadows)
+                outer.adjoints.use(runner.shadows)
                 sweep = runner.sweep(back)
-                sweep.begin = outer.begin
                 if outer.needed_around is not None:
                     sweep.lasting = LastingWrites(runner.events, outer.needed_around)
-                sweep.adjoints, sweep.observer = outer.adjoints, outer.observer
-                sweep.run_within(outer.temporaries, self.wanted)
+                sweep.run_within(outer.adjoints, self.wanted)
             except KernelFiniteError as error:
                 error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
                 raise
@@ -664,7 +662,7 @@ class _Chain:
             raise self.differs(t, error.message, self.span) from error
         replay.run(t)
         if outer is not None:
-            outer.use_gradients(replay.gradients)
+            outer.adjoints.use(replay.gradients)
             try:
                 replay.reverse()
             except KernelFiniteError as error:

@@ -139,7 +139,7 @@ class CustomFunction:
             return WithTangents(below, tape, tangents, [note, *around]).running()
 
         def pull(sweep: CustomSweep) -> None:
-            block = following(sweep, dict(sweep.tangents), sweep.gradients)
+            block = following(sweep, dict(sweep.adjoints.tangents), sweep.gradients)
             with in_gradient(sweep.read), block if blocks is None else blocks.pulling(block, sweep):
                 gradient(*args, **kwargs)
 

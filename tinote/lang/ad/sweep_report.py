@@ -25,14 +25,14 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.find_nan import Finding, find_nan
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom
-from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import Adjoints, SweepObserver
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.index_regions import IndexRegion, slices_of
 from tinote.lang.tables import ShownAsTable
+from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, caller
 
@@ -282,7 +282,7 @@ def _report(tape: Tape, before: ShadowsBefore) -> SweepReport:
     forward = watched.run_forward() if tape.keep else {}
     tape.begin_again(before)
     sweep = tape.sweep()
-    sweep.observer = watched
+    sweep.adjoints.observer = watched
     sweep.run()
     return watched.report(forward)
 
@@ -301,7 +301,7 @@ class _Row:
         self.start = time.perf_counter()
 
 
-class _Watched(Observer):
+class _Watched(SweepObserver):
     """Takes times and norms on the way."""
 
     def __init__(self, tape: Tape) -> None:
@@ -312,21 +312,22 @@ class _Watched(Observer):
         self._nonfinite: _Row | None = None
         self._last: dict[Buffer, float] = {}
 
-    def before(self, adjoints: TemporaryAdjoints, event: RecordedLaunch | Custom) -> None:
+    def before(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+        assert isinstance(operation, RecordedLaunch | Custom), "captured steps are launched one by one here"
         norms: dict[Buffer, list[IndexRegion | None]] = {}
-        if isinstance(event, RecordedLaunch):
-            for buffer, region in event.arguments.effects(event.values).written:
+        if isinstance(operation, RecordedLaunch):
+            for buffer, region in operation.arguments.effects(operation.values).written:
                 norms.setdefault(buffer, []).append(region)
         else:
-            norms = {buffer: [None] for buffer in event.written}
+            norms = {buffer: [None] for buffer in operation.written}
         found: dict[Buffer, float] = {}
         for buffer, regions in norms.items():
             adjoint = self._adjoint(adjoints, buffer)
             if adjoint is not None:
                 found[buffer] = _norm(numbers(adjoint), regions)
-        self._open.append(_Row(event, found))
+        self._open.append(_Row(operation, found))
 
-    def after(self, adjoints: TemporaryAdjoints, event: RecordedLaunch | Custom) -> None:
+    def after(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
         seconds = time.perf_counter()
         row = self._open.pop()
         row.backward += seconds - row.start
@@ -336,9 +337,9 @@ class _Watched(Observer):
             self._open[-1].backward -= seconds - row.start
         if row.inner:
             row.norms.clear()  # its launches have reported them
-        self._touched |= event.touched
+        self._touched |= operation.touched
         self._rows.append(row)
-        for buffer in event.touched:
+        for buffer in operation.touched:
             adjoint = self._adjoint(adjoints, buffer)
             if adjoint is None:
                 continue
@@ -349,7 +350,7 @@ class _Watched(Observer):
                 self._last[buffer] = _norm(values, [None])
 
     @staticmethod
-    def _adjoint(adjoints: TemporaryAdjoints, buffer: Buffer) -> Buffer | None:
+    def _adjoint(adjoints: Adjoints, buffer: Buffer) -> Buffer | None:
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
         return adjoints.of(buffer)

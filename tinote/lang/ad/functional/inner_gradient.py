@@ -72,8 +72,6 @@ from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 from tinote.source import Span
 
-_ZERO = Dual(0.0)
-
 
 class GradientPart:
     """A part of a result, an input or a seed in the recording at the outside, with its tangent: a number (`numbers` is
@@ -102,7 +100,7 @@ class GradientPart:
     def adjoint(self, sweep: CustomSweep, *, carries: bool) -> GradientPart:
         """Its adjoint, which becomes zero. `carries`: with the tangent of that."""
         if self.field is None:
-            found = sweep.adjoints.pop(self.numbers, _ZERO)
+            found = sweep.adjoints.take(self.numbers)
             return GradientPart(found.value, found.tangent)
         gradient = self.field.grad
         found = GradientPart(held_now(gradient.buffer), held_now(gradient.dual.buffer) if carries else None)
@@ -118,7 +116,7 @@ class GradientPart:
             values = items_of(as_array(adjoint.value))
             tangents = [0.0] * len(values) if adjoint.tangent is None else items_of(as_array(adjoint.tangent))
             for number, value, tangent in zip(np.ravel(self.numbers).tolist(), values, tangents, strict=True):
-                sweep.add(number, Dual(value, tangent))
+                sweep.adjoints.add(number, Dual(value, tangent))
 
 
 def _accumulate(shadow: Field, amount: GradientPart) -> None:
@@ -133,7 +131,7 @@ def _start(sweep: Sweep, result: Any, adjoint: GradientPart) -> None:
     if isinstance(result, Field):
         _accumulate(result.grad, adjoint)
     elif type(result) is Traced and result.number:
-        sweep.add(result.number, adjoint.dual)
+        sweep.adjoints.add(result.number, adjoint.dual)
 
 
 def gradient_within(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
@@ -475,10 +473,10 @@ class InnerGradient:
             sweep.run()
             numbers = [part for part in self._given if part.field is None]
             for primal, part in zip(primals, numbers, strict=True):
-                outer.add(int(part.numbers), sweep.adjoint(primal))
+                outer.adjoints.add(int(part.numbers), sweep.adjoint(primal))
             for number in journal.trace.taken_in:
-                if (one := sweep.adjoints.pop(number, None)) is not None:
-                    outer.add(number, one)
+                if (one := sweep.adjoints.numbers.pop(number, None)) is not None:
+                    outer.adjoints.add(number, one)
             self._add_products(outer, products)
 
     def _add_products(self, outer: CustomSweep, products: Sequence[GradientPart]) -> None:

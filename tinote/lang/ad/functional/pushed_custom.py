@@ -34,7 +34,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import Adjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
@@ -65,7 +65,7 @@ class WithTangents(ForwardMode):
     ) -> None:
         self._follow([], [], Trace(refuses=True))
         self.opened, self.opened_within = None, notes
-        self._tangents, self._temporaries = tangents, TemporaryAdjoints((), tangents)
+        self._tangents, self._temporaries = tangents, Adjoints((), tangents)
         self._below = below
         self._journal = journal
 
@@ -220,7 +220,7 @@ class CustomInBlocks:
         """A block in which V runs."""
         with below:
             base = _present()
-            sweep.use_gradients([part.grad.buffer for parts in self._parts for part in parts])
+            sweep.adjoints.use([part.grad.buffer for parts in self._parts for part in parts])
             before = [held_now(part.grad.buffer) for part, _, _ in self._trial]
             blocks: list[PushedMode] = []
             for one, used in self._used.items():

@@ -216,7 +216,7 @@ class _TapeGradient(InnerGradient):
 
     def _adjoints(self, sweep: CustomSweep) -> tuple[list[GradientPart], list[GradientPart]]:
         loss = self._results[0]
-        adjoints = {f: sweep.temporaries.of(f.grad.buffer) for f in self._fields if not (self._clears and f is loss)}
+        adjoints = {f: sweep.adjoints.of(f.grad.buffer) for f in self._fields if not (self._clears and f is loss)}
         self._inputs = [field for field, adjoint in adjoints.items() if adjoint is not None]
         self._given = [GradientPart(None, field=field) for field in self._inputs]
         found = [GradientPart(held_now(adjoint)) for adjoint in adjoints.values() if adjoint is not None]
@@ -227,7 +227,7 @@ class _TapeGradient(InnerGradient):
 
     def _add_products(self, outer: CustomSweep, products: Sequence[GradientPart]) -> None:
         for field, product in zip(self._added, products[1:], strict=True):
-            if (adjoint := outer.temporaries.made(field.grad.buffer)) is not None:
+            if (adjoint := outer.adjoints.made(field.grad.buffer)) is not None:
                 accumulate(adjoint, as_array(product.value))
 
 

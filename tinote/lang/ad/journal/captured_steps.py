@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_shadow
+from tinote.lang.ad.journal.temporary_adjoints import Adjoints, temporary_shadow
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.targets import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
@@ -152,14 +152,14 @@ class Way:
         self._prepared = prepared(self.plan, tables.natives, tables.memories, threads)
 
     def reverse(
-        self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float], temporaries: TemporaryAdjoints
+        self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float], adjoints: Adjoints
     ) -> list[float]:
         """Run the gradient of a record; returns the adjoints of its active arguments."""
         ready = self._prepared
         held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
         if self._temporaries:
             for block, buffer in self._temporaries.items():
-                adjoint = temporaries.of(buffer) or temporary_shadow(buffer, "grad")
+                adjoint = adjoints.of(buffer) or temporary_shadow(buffer, "grad")
                 held.append(adjoint)
                 ready.point(block, memory_of(adjoint).begin)
         if kept is not None:

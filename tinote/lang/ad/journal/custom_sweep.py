@@ -10,21 +10,14 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load, Store
 from tinote.ir.query import walk
-from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, tangent_of
+from tinote.lang.ad.journal.temporary_adjoints import Adjoints, tangent_of
 from tinote.lang.ad.memory.region_copies import RegionCopies
-from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, IndexRegions, intersection, is_element, region_at, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments, arguments_of, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder
 from tinote.source import Span, caller
-
-#: A launch: what it got, and the values.
-Launched = tuple[Arguments, Sequence[Any]]
-#: Is called with gradients that are about to be used, and with the launch whose gradient uses them, if it is one.
-BeginGradients = Callable[[Iterable[Buffer], Launched | None], None]
 
 
 class InCustom(Recorder):
@@ -44,16 +37,11 @@ class InCustom(Recorder):
 
 class CustomSweep(InCustom):
     """The recorder while a custom VJP runs: nothing is recorded, and overwritten values are restored. `gradients`:
-    those that `kernel.grad` runs, the same as in the whole reverse sweep. `name` and `span`: of the call whose gradient
-    it is. `stale`: elements whose values from its end are lost, and which must not be read before they are written.
-    `adjoints`: of traced numbers from outside; `temporaries`: adjoints of memory without a gradient, which a user's
-    gradient does not see; `tangents`: duals of such memory. `observer`: that of the whole sweep, for a custom VJP that
-    sweeps through launches.
+    those that `kernel.grad` runs, the same as in the whole reverse sweep, and `adjoints`: those of that. `name` and
+    `span`: of the call whose gradient it is. `stale`: elements whose values from its end are lost, and which must not
+    be read before they are written.
     """
 
-    observer: Observer | None = None
-    #: called with gradients that are about to be used
-    begin: BeginGradients | None = None
     #: whether it notes what `carried` says
     keeps_writes = False
     #: for a VJP that sweeps through operations of its own: the elements of a field that are needed after it
@@ -65,14 +53,10 @@ class CustomSweep(InCustom):
         name: str,
         span: Span,
         stale: Mapping[Buffer, IndexRegions],
-        adjoints: dict[int, Dual],
-        temporaries: TemporaryAdjoints,
-        tangents: Mapping[Buffer, Buffer] | None = None,
+        adjoints: Adjoints,
     ) -> None:
         self.gradients: Request = gradients.unshared  # a separate launch has saved nothing for it
-        self.tangents = tangents or {}
         self.adjoints = adjoints
-        self.temporaries = temporaries
         self._name = name
         self._span = self.opened = span
         self._stale = {buffer: IndexRegions(*regions) for buffer, regions in stale.items()}
@@ -94,20 +78,13 @@ class CustomSweep(InCustom):
                 if self.keeps_writes:
                     self._written_at.setdefault(buffer, arguments)
                     self._carry(buffer, _carried(buffer, part, arguments, values))
-        self.use_gradients(arguments.accesses.loaded | arguments.accesses.written)
-
-    def use_gradients(self, buffers: Iterable[Buffer], launch: Launched | None = None) -> None:
-        """These are about to be used, gradients among them; `launch`: by the gradient of this one."""
-        if self.begin is not None:
-            found = [one for one in buffers if one.primal is not None and one.primal.adjoint is one]
-            if found:
-                self.begin(found, launch)
+        self.adjoints.use(arguments.accesses.loaded | arguments.accesses.written)
 
     def using_gradient(self, arguments: Arguments, values: Sequence[Any]) -> None:
         if self._stale:
             regions = arguments.regions(values)
             self._refuse_stale((*regions.live_in_before, *regions.live_in), arguments)
-        self.use_gradients(arguments.gradients, (arguments, values))
+        self.adjoints.use(arguments.gradients, (arguments, values))
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None and (whole := whole_region(source)) is not None:
@@ -121,26 +98,26 @@ class CustomSweep(InCustom):
             self._written_at.setdefault(buffer, caller())
             if buffer in self.read or not is_definite:
                 self._carry(buffer, parts)
-        self.use_gradients([buffer] if source is None else [buffer, source])
+        self.adjoints.use([buffer] if source is None else [buffer, source])
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         region = region_at(buffer, position)
         self.read.add(buffer)
-        self.use_gradients([buffer])
+        self.adjoints.use([buffer])
         if region is not None:
             self._refuse_stale([(buffer, region)])
         return value
 
     def taking(self, buffer: Buffer) -> None:
         self.read.add(buffer)
-        self.use_gradients([buffer])
+        self.adjoints.use([buffer])
         region = whole_region(buffer)
         if region is not None:
             self._refuse_stale([(buffer, region)])
 
     def sharing(self, buffer: Buffer) -> None:
         self.overwriting(buffer)
-        self.use_gradients([buffer])
+        self.adjoints.use([buffer])
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Note that elements of a field, by default all, are about to be written. Gradients may be."""
@@ -154,7 +131,7 @@ class CustomSweep(InCustom):
         if buffer.primal is not None:
             return ()
         parts = self._before.add(buffer, region)
-        tangent = tangent_of(buffer, self.tangents) if self.gradients.has_tangents else None
+        tangent = tangent_of(buffer, self.adjoints.tangents) if self.gradients.has_tangents else None
         if tangent is not None:
             self._before.add(tangent, region)
         return parts
@@ -169,12 +146,6 @@ class CustomSweep(InCustom):
     def ran_independently(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         for buffer in own(loaded) if self._stale else ():
             self.taking(buffer)
-
-    def add(self, number: int, adjoint: Dual) -> None:
-        """Accumulate the adjoint of a traced number from outside; 0: of a constant."""
-        if number:
-            known = self.adjoints.get(number)
-            self.adjoints[number] = adjoint if known is None else known + adjoint
 
     def bring_back(self) -> None:
         """Restore the values of all fields."""

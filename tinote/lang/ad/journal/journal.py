@@ -19,7 +19,6 @@ from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import StepUnderTape
-from tinote.lang.ad.journal.custom_sweep import Launched
 from tinote.lang.ad.journal.events import Custom, Event, Read, Record, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
@@ -30,8 +29,9 @@ from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues, ref
 from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
+    Adjoints,
+    Launched,
     LaunchWithTemporaries,
-    TemporaryAdjoints,
     tangent_of,
     temporary_shadow,
     write_tangents,
@@ -988,12 +988,14 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
-        further = self._has_initialising_writes, self.active, self.tangents, self.begin_gradients
+        adjoints = Adjoints((), self.tangents, apart=self.duals_apart)
+        adjoints.begin = self.begin_gradients
+        further = self._has_initialising_writes, adjoints, self.active
         return Sweep(self.events, self.saved, gradients or self.derivative, done, *further)
 
-    def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
+    def sweep_along(self, kind: Callable[..., Sweep], adjoints: Adjoints, events: Sequence[Event], *how: Any) -> Sweep:
         """A sweep of another kind through these events, defined by `how`."""
-        return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes)
+        return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes, adjoints)
 
     def forget(self, *, failed: bool = False) -> None:
         """Free the copies, unless they are to be kept: there will be no further reverse sweep. `failed`: nor reads."""
@@ -1029,8 +1031,8 @@ def _other_recording(journal: Journal) -> Recorder | None:
 def _with_temporary_tangents(
     native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer], apart: Mapping[Buffer, Buffer]
 ) -> Any:
-    """The code for the pushforward of a launch, or `native` in its place. `apart`: as of `TemporaryAdjoints`."""
-    duals = TemporaryAdjoints((), tangents, apart=apart)
+    """The code for the pushforward of a launch, or `native` in its place. `apart`: as of `Adjoints`."""
+    duals = Adjoints((), tangents, apart=apart)
     if native is None:
         return LaunchWithTemporaries(duals, arguments, PUSHFORWARD.with_temporaries(arguments.request.temporaries))
     native.bind = lambda values: duals.values(arguments, values, native.mode)

@@ -1,19 +1,19 @@
-"""Observers: access rules, the comparison with finite differences, checkpointed loops, reports of sweeps."""
+"""Observers of recordings: access rules, the comparison with finite differences, checkpointed loops."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
 
 class Observer:
-    """Base class of observers of a journal's events (`events.py`) and of other memory accesses, or of its reverse
-    sweep; every method is a no-op.
+    """Base class of observers of a journal's operations (`events.py`) and of other memory accesses; every method is a
+    no-op.
     """
 
     #: whether it is notified of every write to memory, not only of those to fields that the reverse sweep reads
@@ -21,18 +21,16 @@ class Observer:
     #: whether it checks launches that cannot be differentiated before the journal refuses them at its end
     checks_before_refusal = False
 
-    # ---- of a journal
-
     def launching(self, instance: Instance, arguments: Arguments) -> Any:
         """A kernel is about to be launched. Returns code to launch in its place, or None."""
 
     def launched(self) -> None:
         """The launch that was announced has completed, and is recorded."""
 
-    def custom(self, custom: Any) -> None:
+    def custom(self, custom: Custom) -> None:
         """A block with a custom VJP has completed."""
 
-    def writing(self, write: Any, *, exempt: bool) -> None:
+    def writing(self, write: Write, *, exempt: bool) -> None:
         """Python is about to write to a field; `exempt`: within a function without a gradient."""
 
     def sharing(self, buffer: Buffer) -> None:
@@ -45,14 +43,3 @@ class Observer:
 
     def release(self) -> None:
         """The recording is over: free memory."""
-
-    # ---- of a sweep. For a block that sweeps through launches of its own (a checkpointed loop) it is notified of
-    # these, too, between `before` and `after`. `adjoints` gives the adjoints of buffers, including temporary ones.
-
-    def before(self, adjoints: TemporaryAdjoints, event: Any) -> None:
-        """The gradient of a launch, or of a block with a custom VJP, is about to run: adjoints are those of the values
-        that it left.
-        """
-
-    def after(self, adjoints: TemporaryAdjoints, event: Any) -> None:
-        """That gradient has run: adjoints are those of the values that it found."""

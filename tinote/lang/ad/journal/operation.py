@@ -208,7 +208,7 @@ class Computation:
         return {}
 
     def _reverse(self, sweep: CustomSweep, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> None:
-        of = sweep.temporaries.of
+        of = sweep.adjoints.of
         bars = [of(buffer) for buffer in self.outputs]
         second = sweep.gradients is not None and sweep.gradients.has_tangents
         given = [_of_bar(bar, buffer) for bar, buffer in zip(bars, self.outputs, strict=True)]
@@ -223,7 +223,7 @@ class Computation:
                     numbers(one)[...] = 0
         if not any(one.any() for one in (*given, *dots)):
             return
-        made = sweep.temporaries.made
+        made = sweep.adjoints.made
         # In a loop that is run again, a step creates new arrays.
         targets = [made(b) if yes else None for b, yes in zip(self.inputs, followed, strict=True)]
         _accumulate(targets, self.rule.adjoints(given))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
 from tinote.lang.ad.journal.number_flow import NumberFlow
-from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.undo import Overwritten, UndoLog
 from tinote.lang.data.layout import array_over
@@ -288,6 +287,16 @@ def _memory_like(bound: BoundArray) -> BoundArray:
     return BoundArray(values.address, 0, tangents.address, 0, bound.shape, bound.nbytes, True, None, (values, tangents))
 
 
+class OverwriteObserver(Protocol):
+    """An observer of a journal, as far as it is notified here."""
+
+    sees_every_write: bool
+
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool) -> None:
+        """Elements of a field are about to be written."""
+        ...
+
+
 class SavedValues:
     """`between_launches`: whether values are saved between launches; if not, the gradients run on the fields as they
     are at the end (values that a kernel overwrites within itself are saved in any case). `again`: also save the inputs
@@ -327,7 +336,7 @@ class SavedValues:
 
     def __init__(
         self,
-        observers: tuple[Observer, ...],
+        observers: tuple[OverwriteObserver, ...],
         between_launches: bool,
         again: bool,
         fit: Callable[[int], None] | None,

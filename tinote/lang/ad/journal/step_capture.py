@@ -19,7 +19,7 @@ from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
 from tinote.lang.ad.journal.events import Custom, Read, Write
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, living_buffers
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import Adjoints
 from tinote.lang.capture.attempts import Attempts, StepCapture
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -279,7 +279,7 @@ class _Trial(Trial):
             return self._forth_and_back(*args)
         self.shared_bytes = max(self.shared_bytes, shared)
         facts = _facts(journal, flags, self.held, recording, self.inputs)
-        sweep = journal.sweep()
+        sweep, adjoints = journal.sweep(), _adjoints_of(facts, recording)
         journal.trace.close()
         if recording is None:
             seeds: list[Any] = [1.0] * len(outputs)
@@ -289,8 +289,8 @@ class _Trial(Trial):
             self.recorded.append(RecordedCall(recording.steps[-1], facts, registers))
             seeds = [recording.number(register, 1.0) for register in registers]
         for one, seed in zip(outputs, seeds, strict=True):
-            sweep.add(one.number, Dual(seed))
-        sweep.run_within(_temporaries_of(facts, recording), facts.temporaries)
+            adjoints.add(one.number, Dual(seed))
+        sweep.run_within(adjoints, facts.temporaries)
         journal.forget()
         return tuple([sweep.adjoint(one).value for one, is_active in zip(given, self.active, strict=True) if is_active])
 
@@ -365,7 +365,7 @@ class _Trial(Trial):
         sweep = journal.sweep()
         journal.trace.close()
         for k, one in enumerate(outputs):
-            sweep.add(one.number, Dual(0.5 + 0.25 * k))
+            sweep.adjoints.add(one.number, Dual(0.5 + 0.25 * k))
         self._listened(sweep.run)
         adjoints = [sweep.adjoint(one).value for one in inputs]
         journal.forget()
@@ -514,9 +514,9 @@ class _Choices:
         return lambda inputs: act(*[part(inputs) for part in parts])
 
 
-def _temporaries_of(facts: StepFacts, recording: Recording | None) -> TemporaryAdjoints:
-    """The temporary adjoints that the enclosing sweep provides."""
-    found = TemporaryAdjoints(facts.temporaries)
+def _adjoints_of(facts: StepFacts, recording: Recording | None) -> Adjoints:
+    """The adjoints that the enclosing sweep provides."""
+    found = Adjoints(facts.temporaries)
     for buffer in facts.temporaries if recording is not None else ():
         adjoint = found.of(buffer)
         assert adjoint is not None and recording is not None

@@ -5,7 +5,7 @@ it, and the adjoints of Python's operations and custom VJPs between them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,12 @@ from tinote.compiler.requests import Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
-from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues
-from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
+from tinote.lang.ad.journal.temporary_adjoints import Adjoints, SweepObserver, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers
 from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, store
 from tinote.lang.data.traced import Traced
@@ -37,10 +36,8 @@ _ZERO = Dual(0.0)
 class Sweep:
     """A sweep through `events`. `gradients`: the kernel gradient to run. `done` is called after each custom VJP.
     `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient that
-    holds active values; `tangents`: its temporary duals. `at`: the launch or custom block that ran last. `adjoints`: of
-    traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs. `begin`: called with
-    gradients that custom VJPs are about to use. `observer`: notified of each step, if there is one. `lasting`: what
-    decides which values that custom gradients leave in fields stay, if any do.
+    holds active values. `adjoints`: those that exist; those of traced numbers may be seeded. `at`: the launch or custom
+    block that ran last. `lasting`: what decides which values that custom gradients leave in fields stay, if any do.
     """
 
     __slots__ = (
@@ -53,13 +50,9 @@ class Sweep:
         "_position",
         "_rewind",
         "_saved",
-        "_tangents",
         "adjoints",
         "at",
-        "begin",
         "lasting",
-        "observer",
-        "temporaries",
     )
 
     def __init__(
@@ -69,15 +62,11 @@ class Sweep:
         gradients: Request,
         done: Callable[[Custom], None] | None,
         initialising_writes: bool,
+        adjoints: Adjoints,
         active: Collection[Buffer] = (),
-        tangents: Mapping[Buffer, Buffer] | None = None,
-        begin: BeginGradients | None = None,
     ) -> None:
         self._active = active
-        self.begin = begin
-        self._tangents = tangents
-        self.temporaries = NO_ADJOINTS
-        self.observer: Observer | None = None
+        self.adjoints = adjoints
         self.lasting: LastingWrites | None = None
         self._position = 0  # of the custom VJP that runs
         self._events = events
@@ -88,7 +77,6 @@ class Sweep:
         self._rewind = Rewind(saved.log)
         self._arrays: dict[Buffer, Array] = {}
         self.at: Event | None = None
-        self.adjoints: dict[int, Dual] = {}
 
     def run(self, needed: Needed | None = None) -> None:
         """Accumulate the gradients. Afterwards the fields have their present values again. `needed`: by a sweep in
@@ -97,29 +85,30 @@ class Sweep:
         if not self._active:
             self._run(self._events, restore=True)
             return
-        if needed is None or self.adjoints:
-            needed = needed_adjoints(self._events, self._active, self.adjoints)
-        self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents, apart=self._saved.duals_apart)
+        adjoints = self.adjoints
+        if needed is None or adjoints.numbers:
+            needed = needed_adjoints(self._events, self._active, adjoints.numbers)
+        adjoints.add_buffers(needed.buffers)
         try:
             self._run(needed.events, restore=True)
         finally:
-            self.temporaries = NO_ADJOINTS
+            adjoints.let_go()
 
-    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool = False) -> None:
-        """The same as a part of another sweep, which holds the temporary adjoints and restores the fields, unless
-        `restore` is set; the adjoints of `wanted` may be nonzero.
+    def run_within(self, adjoints: Adjoints, wanted: Collection[Buffer], *, restore: bool = False) -> None:
+        """The same as a part of another sweep, which has these adjoints and restores the fields, unless `restore` is
+        set; the adjoints of `wanted` may be nonzero.
         """
-        needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
-        self.temporaries = temporaries
+        needed = needed_adjoints(self._events, self._active, adjoints.numbers, wanted)
+        self.adjoints = adjoints
         self._run(needed.events, restore=restore)
 
     def _run(self, events: Sequence[Event], *, restore: bool) -> None:
         rewind, saves = self._rewind, self._saved.between_launches
-        overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
+        overwrites_read = _read_before(events, self.adjoints) if self._has_initialising_writes else ()
         position = len(events)
-        launch, observer = self.launch, self.observer
+        launch, observer = self.launch, self.adjoints.observer
         if observer is not None:
-            launch = _watched(observer, self, launch)
+            launch = _watched(observer, self.adjoints, launch)
         try:
             rewind.begin(restores=restore)
             for event in reversed(events):
@@ -147,7 +136,7 @@ class Sweep:
                     self.at, self._position = self._events[position], position
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
-                    (self.custom if observer is None else _watched(observer, self, self.custom))(event)
+                    (self.custom if observer is None else _watched(observer, self.adjoints, self.custom))(event)
         finally:
             rewind.end()
 
@@ -157,7 +146,7 @@ class Sweep:
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}.difference(launch.arguments.shadows_as_values)
         for buffer, region in launch.regions.written:
-            for one in (buffer, tangent_of(buffer, self._tangents or {})):
+            for one in (buffer, tangent_of(buffer, self.adjoints.tangents)):
                 if one in live_in:
                     self._rewind.disturb(one, region)
         self._rewind.undo_between(launch.before, launch.after, live_in)
@@ -176,10 +165,10 @@ class Sweep:
             values: Sequence[Any] = launch.gradient_arguments()
             if temporaries:
                 request = request.with_temporaries(temporaries)
-                values = self.temporaries.values(launch.arguments, values, request, launch.copies)
+                values = self.adjoints.values(launch.arguments, values, request, launch.copies)
             specialisation.code(request).launch(values)
             return
-        seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
+        seeds = [self.adjoints.take(number) for number in flow.outputs]
         values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
         if flow.tangents:
             given = [0.0] * flow.floats
@@ -188,25 +177,25 @@ class Sweep:
             values += [*given, *[seed.tangent for seed in seeds]]
         request = (request.with_temporaries(temporaries) if temporaries else request).with_arguments
         if temporaries:
-            values = self.temporaries.values(launch.arguments, values, request, launch.copies)
+            values = self.adjoints.values(launch.arguments, values, request, launch.copies)
         results = specialisation.code(request).launch(values)
         for k, number, _ in flow.inputs:
-            self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
+            self.adjoints.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
     def step(self, step: CapturedStep) -> None:
         """Run the gradient of a captured step."""
         way = step.way
         if way.facts.disturbed:
             self._rewind.disturb_all(way.facts.disturbed)
-        seeds = [self.adjoints.pop(number, _ZERO).value for number in step.results] if step.results else ()
+        seeds = [self.adjoints.take(number).value for number in step.results] if step.results else ()
         with step.step.lock:
-            adjoints = way.reverse(step.kept, step.numbers, seeds, self.temporaries)
+            adjoints = way.reverse(step.kept, step.numbers, seeds, self.adjoints)
         for number, adjoint in zip(step.sources, adjoints, strict=True):
-            self.add(number, Dual(adjoint))
+            self.adjoints.add(number, Dual(adjoint))
 
     def write(self, write: Write) -> None:
         """Move the gradient of the new values to their sources."""
-        adjoint = self.temporaries.of(write.target)
+        adjoint = self.adjoints.of(write.target)
         if adjoint is None:
             return
         tangent = adjoint.tangent
@@ -214,7 +203,7 @@ class Sweep:
             values = _read(self._array(adjoint), write.position)
             tangents = None if tangent is None else _read(self._array(tangent), write.position)
             self._add_all(write.numbers, values, tangents)
-        source = None if write.source is None else self.temporaries.of(write.source)
+        source = None if write.source is None else self.adjoints.of(write.source)
         self._move(adjoint, source, write)
         if tangent is not None:
             self._move(tangent, None if source is None else source.tangent, write)
@@ -236,38 +225,31 @@ class Sweep:
 
     def seed(self, number: Traced, adjoint: float) -> None:
         """Start with the adjoint of a number."""
-        self.adjoints[number.number] = Dual(adjoint)
+        self.adjoints.numbers[number.number] = Dual(adjoint)
 
     def adjoint(self, number: Traced) -> Dual:
         """The adjoint of a number from before the recording."""
-        return self.adjoints.get(number.number, _ZERO)
-
-    def add(self, number: int, adjoint: Dual) -> None:
-        """Accumulate the adjoint of a traced number."""
-        known = self.adjoints.get(number)
-        self.adjoints[number] = adjoint if known is None else known + adjoint
+        return self.adjoints.numbers.get(number.number, _ZERO)
 
     def _add_all(self, targets: Array | int, values: Any, tangents: Any) -> None:
         """Accumulate the adjoints of written elements into the numbers that were written."""
         if isinstance(targets, int):
-            self.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
+            self.adjoints.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
             return
         shape = np.shape(values)
         if not shape:
-            number = int(targets)
-            if number:
-                self.add(number, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
+            self.adjoints.add(int(targets), Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
             return
         spread = np.broadcast_to(targets, shape).ravel()
         adjoints = [np.ravel(one) for one in (values, tangents) if one is not None]
         for number in np.unique(targets).tolist():
             if number:
                 chosen = spread == number
-                self.add(number, Dual(*[_total(one[chosen]) for one in adjoints]))
+                self.adjoints.add(number, Dual(*[_total(one[chosen]) for one in adjoints]))
 
     def read(self, read: Read) -> None:
         """Add the adjoint of a number that was read to that of the element."""
-        found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
+        found, adjoint = self.adjoints.numbers.pop(read.number, None), self.adjoints.of(read.buffer)
         if found is not None and adjoint is not None:
             add_at(self._array(adjoint), read.position, found.value)
             if adjoint.tangent is not None:
@@ -277,26 +259,17 @@ class Sweep:
         """Propagate the adjoint of a number that Python computed to the operands. A zero adjoint is not propagated,
         even if the slope is infinite or NaN.
         """
-        found = self.adjoints.pop(event.number, None)
+        adjoints = self.adjoints
+        found = adjoints.numbers.pop(event.number, None)
         if found is None or found.is_zero:
             return
         for operand, adjoint in zip(event.operands, event.adjoints(found), strict=True):
             if type(operand) is Traced and operand.number:
-                self.add(operand.number, adjoint)
+                adjoints.add(operand.number, adjoint)
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(
-            self._gradients,
-            custom.name,
-            custom.span,
-            self._rewind.stale,
-            self.adjoints,
-            self.temporaries,
-            self._tangents,
-        )
-        inner.begin = self.begin
-        inner.observer = self.observer
+        inner = CustomSweep(self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints)
         lasting = self.lasting
         if lasting is not None and not custom.is_function:
             inner.needed_around = functools.partial(lasting.needed_before, self._position + 1)
@@ -317,7 +290,7 @@ class Sweep:
         else:
             lasting.settle(self._position, custom, inner, self._rewind)
         for buffer in custom.effects.filled:
-            self.temporaries.clear(buffer)
+            self.adjoints.clear(buffer)
         if self._done is not None:
             self._done(custom)
 
@@ -348,13 +321,13 @@ class Sweep:
             raise first
 
 
-def _watched(observer: Observer, sweep: Sweep, run: Callable[[Any], None]) -> Callable[[Any], None]:
+def _watched(observer: SweepObserver, adjoints: Adjoints, run: Callable[[Any], None]) -> Callable[[Event], None]:
     """`run`, with notifications of the observer before and after."""
 
-    def watched(event: Any) -> None:
-        observer.before(sweep.temporaries, event)
+    def watched(event: Event) -> None:
+        observer.before(adjoints, event)
         run(event)
-        observer.after(sweep.temporaries, event)
+        observer.after(adjoints, event)
 
     return watched
 
@@ -371,17 +344,17 @@ def _read(array: Array, position: Any) -> Any:
     return listener.reading(array, position, found.item())
 
 
-def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:
+def _read_before(events: Sequence[Event], adjoints: Adjoints) -> set[int]:
     """Positions of the initialising writes whose replaced values were used after all: as numbers that Python had read
     there.
     """
     writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.initialises]
     if not writes:
         return set()
-    used, fields = set(seeds), dict[Buffer, int]()
+    used, fields = set(adjoints.numbers), dict[Buffer, int]()
     for position in range(len(events) - 1, -1, -1):
         event = events[position]
-        if event.passes_on(used, lambda buffer: temporaries.of(buffer) is not None):
+        if event.passes_on(used, lambda buffer: adjoints.of(buffer) is not None):
             used.update(event.sources)
             if isinstance(event, Read):
                 fields[event.buffer] = position

@@ -1,12 +1,14 @@
-"""Shadow memory: temporary adjoints and duals of fields and ndarrays that have none of their own.
+"""The adjoints that exist during a reverse sweep, and shadow memory: temporary adjoints and duals of fields and
+ndarrays that have none of their own.
 
-They live as long as their owner: adjoints during a reverse sweep, duals during the recording. `needed_adjoints.py`
-finds out which are needed.
+It lives as long as its owner: adjoints during a sweep, duals during the recording. `needed_adjoints.py` finds out which
+are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
@@ -16,8 +18,10 @@ from tinote.ir.types import tangent_type
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import store
 from tinote.lang.data.traced import holds_traced, tangents_in
+from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
+from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import active_listener
 
@@ -66,17 +70,44 @@ def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None
 
 
 _NOTHING_APART: Mapping[Buffer, Buffer] = {}
+_ZERO = Dual(0.0)
+
+#: A launch: what it got, and the values.
+Launched = tuple[Arguments, Sequence[Any]]
+#: Is called with gradients that are about to be used, and with the launch whose gradient uses them, if it is one.
+BeginGradients = Callable[[Iterable[Buffer], Launched | None], None]
 
 
-class TemporaryAdjoints:
-    """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals.
-    `directions`: the number of adjoints of each number; along several, all are temporary. `apart`: the places of duals'
-    values outside their own memory.
+class SweepObserver:
+    """Base class of observers of a reverse sweep. For a block that sweeps through launches of its own (a checkpointed
+    loop) it is notified of these, too, between `before` and `after`.
     """
+
+    def before(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+        """The gradient of a launch, or of a block with a custom VJP, is about to run: adjoints are those of the values
+        that it left.
+        """
+
+    def after(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+        """That gradient has run: adjoints are those of the values that it found."""
+
+
+class Adjoints:
+    """The adjoints that exist during a reverse sweep: those of traced `numbers`, and of `buffers`, zero at first. Parts
+    of a sweep, such as custom VJPs and the steps of a loop, share them.
+
+    `tangents`: temporary duals; with them, adjoints have duals. `directions`: the number of adjoints of each number;
+    along several, all are temporary. `apart`: the places of duals' values outside their own memory. `begin`: called
+    with gradients that are about to be used, where this is not known before. `observer`: notified of each operation of
+    the sweep, if there is one.
+    """
+
+    begin: BeginGradients | None = None
+    observer: SweepObserver | None = None
 
     def __init__(
         self,
-        buffers: Iterable[Buffer],
+        buffers: Iterable[Buffer] = (),
         tangents: Mapping[Buffer, Buffer] | None = None,
         directions: int = 1,
         *,
@@ -85,11 +116,48 @@ class TemporaryAdjoints:
         self._directions = directions
         self._apart = apart
         self._adjoints: dict[Buffer, Buffer] = {}
-        self._tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
+        self.numbers: dict[int, Dual] = {}
+        self.tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
         self._has_tangents = tangents is not None
+        self.add_buffers(buffers)
+        self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
+
+    def with_numbers_apart(self) -> Adjoints:
+        """The same adjoints of memory, with numbers of another recording, and without an observer."""
+        made = copy.copy(self)
+        made.numbers, made.observer = {}, None
+        return made
+
+    # ---- of numbers
+
+    def add(self, number: int, adjoint: Dual) -> None:
+        """Accumulate the adjoint of a traced number; 0 is a constant."""
+        if number:
+            known = self.numbers.get(number)
+            self.numbers[number] = adjoint if known is None else known + adjoint
+
+    def take(self, number: int) -> Dual:
+        """The adjoint of a number, which becomes zero."""
+        return self.numbers.pop(number, _ZERO)
+
+    # ---- of memory
+
+    def use(self, buffers: Iterable[Buffer], launch: Launched | None = None) -> None:
+        """These are about to be used, gradients among them; `launch`: by the gradient of this one."""
+        if self.begin is not None:
+            found = [one for one in buffers if one.primal is not None and one.primal.adjoint is one]
+            if found:
+                self.begin(found, launch)
+
+    def add_buffers(self, buffers: Iterable[Buffer]) -> None:
+        """These have a temporary one, zero at first."""
         for buffer in buffers:
             self._add(buffer)
-        self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
+
+    def let_go(self) -> None:
+        """The sweep is over: free the temporary ones."""
+        self._adjoints.clear()
+        self._bound.clear()
 
     def _add(self, buffer: Buffer) -> Buffer:
         adjoint = self._adjoints[buffer] = temporary_shadow(buffer, "grad", self._directions)
@@ -115,7 +183,7 @@ class TemporaryAdjoints:
 
     def bound(self, buffer: Buffer) -> BoundArray:
         """A field or an ndarray with its temporary shadows, as passed to a launch."""
-        adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
+        adjoint, tangent = self.of(buffer), tangent_of(buffer, self.tangents)
         known = self._bound.get(buffer)
         # A field that did not vary when it was first bound may have a temporary dual now.
         if known is not None and known[0] is adjoint and known[1] is tangent:
@@ -173,22 +241,22 @@ class TemporaryAdjoints:
         buffer = bound.buffer
         if not copies or buffer is None:
             return bound
-        tangent = tangent_of(buffer, self._tangents)
+        tangent = tangent_of(buffer, self.tangents)
         found = (("address", copies.get(buffer)), ("tangent", None if tangent is None else copies.get(tangent)))
-        for place, copy in found:
-            if copy is not None:
-                held = copy.copy() if changes else copy
+        for place, kept in found:
+            if kept is not None:
+                held = kept.copy() if changes else kept
                 bound = bound._replace(owner=(held, bound.owner), **{place: held.address})
         return bound
 
 
-NO_ADJOINTS = TemporaryAdjoints(())
+NO_ADJOINTS = Adjoints()
 
 
 class LaunchWithTemporaries:
     """Runs a launch with temporary shadows, in place of its `BoundCode`."""
 
-    def __init__(self, temporaries: TemporaryAdjoints, arguments: Arguments, request: Request) -> None:
+    def __init__(self, temporaries: Adjoints, arguments: Arguments, request: Request) -> None:
         self._temporaries = temporaries
         self._arguments = arguments
         self._request = request

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.custom_sweep import Launched
 from tinote.lang.ad.journal.events import Event
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
+from tinote.lang.ad.journal.temporary_adjoints import Launched
 from tinote.lang.index_regions import IndexRegions, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments

@@ -15,7 +15,7 @@ Methods Softw. 1, 1992.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,11 +26,11 @@ from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import PushedMode
-from tinote.lang.ad.journal.custom_sweep import BeginGradients, CustomSweep, Launched
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation, Rule, RunOperation
-from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, Adjoints
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -147,8 +147,8 @@ class ImplicitSolve:
         return {}
 
     def _reverse(self, sweep: CustomSweep, solution: Array, active: dict[Buffer, Span], written: set[Buffer]) -> None:
-        temporaries = sweep.temporaries
-        bar = temporaries.of(self._unknown.buffer)
+        adjoints = sweep.adjoints
+        bar = adjoints.of(self._unknown.buffer)
         given = np.zeros(solution.size) if bar is None else numbers(bar).astype(np.float64).ravel()
         if bar is not None:
             numbers(bar)[...] = 0
@@ -161,7 +161,7 @@ class ImplicitSolve:
 
         def record() -> _Recorded:
             self._point.held()[...] = solution
-            return _Recorded(self._run, self._point, self._result, active, temporaries, sweep.use_gradients)
+            return _Recorded(self._run, self._point, self._result, active, adjoints)
 
         def transposed(vector: Array) -> Array:
             nonlocal recorded
@@ -170,7 +170,7 @@ class ImplicitSolve:
                 kept.add_all(recorded.gradients)
             return recorded.transposed(vector)
 
-        with self._leaving_gradients(active, temporaries) as kept:
+        with self._leaving_gradients(active, adjoints) as kept:
             found = self._linear(transposed, True)(given)
         if recorded is not None:
             recorded.journal.forget()
@@ -179,17 +179,17 @@ class ImplicitSolve:
         recorded.transposed(-found)
         recorded.clear()
         recorded.journal.forget()
-        right = None if self._right is None else temporaries.of(self._right.buffer)
+        right = None if self._right is None else adjoints.of(self._right.buffer)
         if right is not None:
             array = numbers(right)
             array += found.reshape(array.shape).astype(array.dtype)
 
     @contextmanager
-    def _leaving_gradients(self, active: dict[Buffer, Span], temporaries: TemporaryAdjoints) -> Iterator[MemoryCopies]:
+    def _leaving_gradients(self, active: dict[Buffer, Span], adjoints: Adjoints) -> Iterator[MemoryCopies]:
         """A block after which gradients are what they were: those of `active` memory, and what is added."""
         copies = MemoryCopies()
         for buffer in active:
-            bar = temporaries.of(buffer)
+            bar = adjoints.of(buffer)
             if bar is not None:
                 copies.add(memory_of(bar))
         try:
@@ -291,8 +291,7 @@ class _Correction:
         self._kept = MemoryCopies()
         self._linear_transposed: Product | None = None
         self._recorded: _Recorded | None = None
-        self._of: tuple[dict[Buffer, Span], TemporaryAdjoints] = {}, NO_ADJOINTS
-        self._use: BeginGradients = _nothing
+        self._of: tuple[dict[Buffer, Span], Adjoints] = {}, NO_ADJOINTS
 
     def values(self, inputs: Arrays) -> Arrays:
         """Those of the solution."""
@@ -321,11 +320,11 @@ class _Correction:
     @contextmanager
     def within(self, active: dict[Buffer, Span], sweep: CustomSweep) -> Iterator[None]:
         """A part of a reverse sweep, in which memory without a gradient has its adjoints."""
-        self._of, self._use = (active, sweep.temporaries), sweep.use_gradients
+        self._of = active, sweep.adjoints
         try:
             yield
         finally:
-            self._of, self._use = ({}, NO_ADJOINTS), _nothing
+            self._of = {}, NO_ADJOINTS
 
     def _back(self, adjoint: Array) -> Array:
         if not adjoint.any():
@@ -346,7 +345,7 @@ class _Correction:
         solve = self._solve
         if self._recorded is None:
             solve._point.held()[...] = self._solution
-            self._recorded = _Recorded(solve._run, solve._point, solve._result, *self._of, self._use)
+            self._recorded = _Recorded(solve._run, solve._point, solve._result, *self._of)
             self._kept.add_all(self._recorded.gradients)
         return self._recorded.transposed(vector)
 
@@ -403,10 +402,6 @@ class _Step(Computation):
         return found
 
 
-def _nothing(_: Iterable[Buffer], __: Launched | None = None) -> None:
-    pass
-
-
 def _difference(parts: Arrays) -> Array:
     return parts[0] if len(parts) == 1 else parts[0] - parts[1]
 
@@ -420,13 +415,11 @@ class _Recorded:
         point: Field,
         result: Field,
         active: dict[Buffer, Span],
-        temporaries: TemporaryAdjoints,
-        use: BeginGradients,
+        adjoints: Adjoints,
     ) -> None:
         self._point = point
         self._result = result
-        self._temporaries = temporaries
-        self._use = use
+        self._adjoints = adjoints
         self.journal = Journal()
         if active:
             self.journal.active = dict(active)
@@ -435,7 +428,7 @@ class _Recorded:
             run()
         self.journal.lost_values()
         gradients = self.journal.shadows | {point.grad.buffer, result.grad.buffer}
-        use(gradients, None)
+        adjoints.use(gradients)
         #: the memory of the gradients that it adds to
         self.gradients = [memory_of(buffer) for buffer in gradients]
 
@@ -444,9 +437,7 @@ class _Recorded:
         bar, given = self._point.grad.held(), self._result.grad.held()
         bar[...] = 0
         given[...] = adjoint.reshape(given.shape)
-        sweep = self.journal.sweep()
-        sweep.begin = self._use
-        sweep.run_within(self._temporaries, (), restore=True)
+        self.journal.sweep().run_within(self._adjoints.with_numbers_apart(), (), restore=True)
         return bar.astype(np.float64).ravel()
 
     def clear(self) -> None:
