@@ -300,15 +300,10 @@ class _Replay:
         """How many steps have run."""
         return self.step.replays - self._before
 
-    @property
-    def gradients(self) -> set[Buffer]:
-        """Those that the gradients of steps read or write."""
-        return {buffer for way in self.step.ways for buffer in way.facts.gradients}
-
     def reverse(self) -> None:
         """Run the gradient of the step that ran last."""
-        record = self._record
-        record.way.reverse(record.kept, record.numbers, [0.0] * len(record.way.seeds), NO_ADJOINTS)
+        way = self._record.way
+        way.reverse(self._record, [0.0] * len(way.seeds), NO_ADJOINTS)
 
 
 class _Chain:
@@ -662,7 +657,7 @@ class _Chain:
             raise self.differs(t, error.message, self.span) from error
         replay.run(t)
         if outer is not None:
-            outer.adjoints.use(replay.gradients)
+            outer.adjoints.use(replay.step.gradients)
             try:
                 replay.reverse()
             except KernelFiniteError as error:

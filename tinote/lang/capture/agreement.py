@@ -21,9 +21,9 @@ from tinote.runtime.memory import Memory
 
 
 class Agreement:
-    """Compares the memory of these fields after launches of these codes."""
+    """Compares the memory of these fields after launches of these codes; without codes, everything bit for bit."""
 
-    def __init__(self, codes: Sequence[Any], fields: Iterable[Field]) -> None:
+    def __init__(self, codes: Sequence[Any] = (), fields: Iterable[Field] = ()) -> None:
         self._fields = list(fields)
         self._rounds = any(code.adds_in_any_order for code in codes)
 

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tinote.errors import TinoteError
@@ -93,6 +94,15 @@ class Attempts(Generic[P]):
             self.waits -= 1
             return False
         return self.refused is None or not self.is_given_up
+
+    def tried(self, make: Callable[[], P]) -> P | None:
+        """The program, made now if there is none and there may be one; None where calls are given up, or wait."""
+        if self.program is None and self.may_try():
+            try:
+                self.found(make())
+            except TinoteError as error:
+                self.refuse(error)
+        return self.program
 
     def found(self, program: P) -> P:
         """There is a program, the first one or one with more paths."""

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.errors import CaptureError
+from tinote.lang.capture.agreement import Agreement
 from tinote.lang.capture.attempts import CANNOT, Attempts, StepCapture, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -52,6 +53,7 @@ _PROOFS = 2
 #: Number of calls that are watched, or recorded, without new findings.
 _PATIENCE = 8
 _MOST_PATHS = 64
+_BITS = Agreement()
 
 
 class AutomaticCapture:
@@ -375,7 +377,8 @@ class _Learning:
         def is_same(end: ops.End) -> bool:
             number = self._rehearsal.prepared.number
             now = [(operand, *self._variables[place]) for place, operand in end.updates]
-            return end is path.steps[-1] and all(_same_bits(number(one), holder[key]) for one, holder, key in now)
+            pairs = [(number(one), holder[key]) for one, holder, key in now]
+            return end is path.steps[-1] and all(type(a) is type(b) and _BITS.of_values(a, b) for a, b in pairs)
 
         difference = self._rehearsal.difference(values, is_same)
         if difference is not None:
@@ -463,7 +466,3 @@ class _Live(Captured):
                 for instance, calls in self._calls[reached]:
                     instance.calls += calls * count
                 self._counts[reached] = 0
-
-
-def _same_bits(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and (a.hex() == b.hex() if isinstance(a, float) else bool(a == b))

@@ -27,6 +27,7 @@ from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.agreement import Agreement
 from tinote.lang.capture.attempts import CANNOT, Attempts, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.explore import capturing
@@ -322,8 +323,7 @@ class Planned:
             seam.listener = None
 
         def is_same(end: ops.End) -> bool:
-            returns_alike = _bits(rehearsal.result(end)) == _bits(wanted)
-            return returns_alike and all(a.tobytes() == b.tobytes() for a, b in zip(arrays, copies, strict=True))
+            return Agreement().of_values([rehearsal.result(end), arrays], [wanted, copies])
 
         places = zip(plan.input_blocks, _addresses(copies) or (), strict=True)
         difference = rehearsal.difference(signature.numbers, is_same, places)
@@ -553,10 +553,3 @@ def _without_traces(value: Any) -> Any:
         return one.view(np.ndarray) if isinstance(one, CapturedArray) else one
 
     return map_leaves(plain, value)
-
-
-def _bits(value: Any) -> Any:
-    """A result, to be compared bit by bit."""
-    if isinstance(value, tuple):
-        return [_bits(one) for one in value]
-    return np.asarray(value).shape, np.asarray(value).dtype, np.asarray(value).tobytes()

@@ -6,6 +6,7 @@ on them is recorded, a comparison is a decision, and uses that need the number i
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
@@ -628,6 +629,24 @@ def _register_kind(t: Scalar) -> str:
     return "b" if t.kind == "b" else "f" if t.kind == "f" else "i"
 
 
+def _while_recorded(hook: Callable[..., Any], otherwise: Callable[..., Any] = lambda *_: None) -> Callable[..., Any]:
+    """A hook of `Recording`, as `Following` has it: without an effect where the call cannot be captured, or not any
+    more; then it gives what `otherwise` does.
+    """
+
+    @functools.wraps(hook)
+    def wrapped(recording: Following, *given: Any) -> Any:
+        found = None
+        if recording.refused is None:
+            try:
+                found = hook(recording, *given)
+            except CaptureError as error:
+                recording.give_up(error)
+        return otherwise(recording, *given) if found is None else found
+
+    return wrapped
+
+
 class Following(Recording):
     """Records a call that counts: it is not undone, and an operation that cannot be captured does not end it. That is
     recorded as `refused`, and from there on numbers are plain and nothing is recorded. `marks`: the values of
@@ -650,11 +669,6 @@ class Following(Recording):
     def add(self, step: ops.Operation) -> None:
         super().add(step)
         self.marks.append(tuple([self.variable(holder[key], key) for holder, key in self._variables]))
-
-    def updates(
-        self, variables: Sequence[tuple[Any, Any]], before: Sequence[ops.Register]
-    ) -> tuple[tuple[int, ops.Operand], ...]:
-        return self._recorded(super().updates, variables, before) or ()
 
     def variable(self, value: Any, key: Any) -> ops.Operand:
         if type(value) is Traced:
@@ -685,15 +699,6 @@ class Following(Recording):
         self.is_open = False
         return found
 
-    def _recorded(self, tell: Any, *arguments: Any) -> Any:
-        """The result of a hook, if it can be captured; else None."""
-        if self.refused is None:
-            try:
-                return tell(*arguments)
-            except CaptureError as error:
-                self.give_up(error)
-        return None
-
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
         super().prepared(kernel, key, instance)
         self._calls.setdefault(instance, instance.calls)
@@ -703,41 +708,26 @@ class Following(Recording):
         """How often each instance was launched."""
         return [(instance, instance.calls - before) for instance, before in self._calls.items()]
 
-    def launch(self, code: Any, values: Any) -> Any:
-        found = self._recorded(super().launch, code, values)
-        if found is None:
-            found = self.run_code(code, [value.value if type(value) is Traced else value for value in values])
-        return found
+    def _launch_plainly(self, code: Any, values: Any) -> Any:
+        return self.run_code(code, [value.value if type(value) is Traced else value for value in values])
 
-    def making(self, memory: Any, cleared: bool) -> None:
-        self._recorded(super().making, memory, cleared)
-
-    def clearing(self, memory: Any) -> None:
-        self._recorded(super().clearing, memory)
-
-    def copying(self, target: Any, source: Any) -> None:
-        self._recorded(super().copying, target, source)
-
-    def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
-        self._recorded(super().assigning, array, position, numbers, value)
+    updates = _while_recorded(Recording.updates, lambda *_: ())
+    launch = _while_recorded(Recording.launch, _launch_plainly)
+    making = _while_recorded(Recording.making)
+    clearing = _while_recorded(Recording.clearing)
+    copying = _while_recorded(Recording.copying)
+    assigning = _while_recorded(Recording.assigning)
+    reading = _while_recorded(Recording.reading, lambda _, array, position, value: value)
+    seed = _while_recorded(Recording.seed, lambda _, value: value)
+    computed = _while_recorded(Recording.computed, lambda self, *_: Symbol(self, ops.Register("f", _NULL)))
 
     def copied(self, array: Any, what: str) -> Any:
         # Writes by NumPy cannot be observed, and would need a validation run.
         self.refuse(what)
         return array
 
-    def reading(self, array: Any, position: Any, value: Any) -> Any:
-        found = self._recorded(super().reading, array, position, value)
-        return value if found is None else found
-
-    def seed(self, value: int) -> Any:
-        found = self._recorded(super().seed, value)
-        return value if found is None else found
-
-    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        found = self._recorded(super().computed, operation, operands, value)
-        return Symbol(self, ops.Register("f", _NULL)) if found is None else found
-
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
-        self._recorded(super().decided, operation, a, b, found)
+        self._decided_so(operation, a, b, found)
         return found
+
+    _decided_so = _while_recorded(Recording.decided)

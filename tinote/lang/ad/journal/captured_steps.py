@@ -151,32 +151,24 @@ class Way:
         tables = forward.tables
         self._prepared = prepared(self.plan, tables.natives, tables.memories, threads)
 
-    def reverse(
-        self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float], adjoints: Adjoints
-    ) -> list[float]:
-        """Run the gradient of a record; returns the adjoints of its active arguments."""
-        ready = self._prepared
-        held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
-        if self._temporaries:
+    def reverse(self, record: CapturedStep, seeds: Sequence[float], adjoints: Adjoints) -> list[float]:
+        """Run the gradient of a record from these adjoints of its results; returns those of its active arguments."""
+        with record.step.lock:
+            ready, kept = self._prepared, record.kept
+            held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
             for block, buffer in self._temporaries.items():
                 adjoint = adjoints.of(buffer) or temporary_shadow(buffer, "grad")
                 held.append(adjoint)
                 ready.point(block, memory_of(adjoint).begin)
-        if kept is not None:
-            for block, offset in self._blocks.items():
-                ready.point(block, kept.begin + offset)
-        if numbers:
-            integers = ready.integers
-            for register, number in zip(self.registers, numbers, strict=True):
-                integers[register] = number
-        if seeds:
-            floats = ready.floats
+            if kept is not None:
+                for block, offset in self._blocks.items():
+                    ready.point(block, kept.begin + offset)
+            for register, number in zip(self.registers, record.numbers, strict=True):
+                ready.integers[register] = number
             for register, seed in zip(self.seeds, seeds, strict=True):
-                floats[register] = seed
-        end = ready.ends[ready.run()]
-        if not self._has_adjoints:
-            return []
-        return [0.0 if end is None else ready.number(part.parts[0]) for part in end.result.parts]
+                ready.floats[register] = seed
+            end = ready.ends[ready.run()]
+            return [ready.number(part.parts[0]) for part in end.result.parts] if self._has_adjoints else []
 
 
 class StepUnderTape:
@@ -250,6 +242,11 @@ class StepUnderTape:
         self.forward.use(threads)
         for way in self.ways:
             way.use(self.forward, threads)
+
+    @property
+    def gradients(self) -> set[Buffer]:
+        """Those that its gradient reads or writes, on any path."""
+        return {buffer for way in self.ways for buffer in way.facts.gradients}
 
     @property
     def nbytes(self) -> int:

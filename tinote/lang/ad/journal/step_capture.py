@@ -113,13 +113,8 @@ class StepsUnderTapes:
         found = attempts.program
         if anew and found is not None and found.forward.guards.broken() is not None:
             attempts.change()
-        if attempts.program is None and attempts.may_try():
-            try:
-                attempts.found(capture(shares))
-            except TinoteError as error:
-                attempts.refuse(error)
         self._asked = attempts
-        return attempts.program
+        return attempts.tried(lambda: capture(shares))
 
 
 def step_for(
@@ -318,7 +313,7 @@ class _Trial(Trial):
         self.proved = step
         for way in step.ways:
             way.use(step.forward, 1)
-        self.prove(step.forward, [memory_of(buffer) for way in step.ways for buffer in way.facts.gradients])
+        self.prove(step.forward, list(map(memory_of, step.gradients)))
 
     def by_function(self) -> list[Left]:
         return self._outcome(self._as_function, self._as_function)

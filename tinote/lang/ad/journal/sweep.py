@@ -184,13 +184,11 @@ class Sweep:
 
     def step(self, step: CapturedStep) -> None:
         """Run the gradient of a captured step."""
-        way = step.way
-        if way.facts.disturbed:
-            self._rewind.disturb_all(way.facts.disturbed)
+        disturbed = step.way.facts.disturbed
+        if disturbed:
+            self._rewind.disturb_all(disturbed)
         seeds = [self.adjoints.take(number).value for number in step.results] if step.results else ()
-        with step.step.lock:
-            adjoints = way.reverse(step.kept, step.numbers, seeds, self.adjoints)
-        for number, adjoint in zip(step.sources, adjoints, strict=True):
+        for number, adjoint in zip(step.sources, step.way.reverse(step, seeds, self.adjoints), strict=True):
             self.adjoints.add(number, Dual(adjoint))
 
     def write(self, write: Write) -> None:

@@ -119,7 +119,8 @@ class Adjoints:
         self.numbers: dict[int, Dual] = {}
         self.tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
         self._has_tangents = tangents is not None
-        self.add_buffers(buffers)
+        for buffer in buffers:
+            self._add(buffer)
         self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
 
     def with_numbers_apart(self) -> Adjoints:
