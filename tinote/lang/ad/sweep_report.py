@@ -26,7 +26,7 @@ from tinote.lang.ad.find_nan import Finding, find_nan
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints, SweepObserver
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints, SweepObserver
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
@@ -312,7 +312,7 @@ class _Watched(SweepObserver):
         self._nonfinite: _Row | None = None
         self._last: dict[Buffer, float] = {}
 
-    def before(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+    def before(self, adjoints: SweepAdjoints, operation: RecordedOperation) -> None:
         assert isinstance(operation, RecordedLaunch | Custom), "captured steps are launched one by one here"
         norms: dict[Buffer, list[IndexRegion | None]] = {}
         if isinstance(operation, RecordedLaunch):
@@ -327,7 +327,7 @@ class _Watched(SweepObserver):
                 found[buffer] = _norm(numbers(adjoint), regions)
         self._open.append(_Row(operation, found))
 
-    def after(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+    def after(self, adjoints: SweepAdjoints, operation: RecordedOperation) -> None:
         seconds = time.perf_counter()
         row = self._open.pop()
         row.backward += seconds - row.start
@@ -350,7 +350,7 @@ class _Watched(SweepObserver):
                 self._last[buffer] = _norm(values, [None])
 
     @staticmethod
-    def _adjoint(adjoints: Adjoints, buffer: Buffer) -> Buffer | None:
+    def _adjoint(adjoints: SweepAdjoints, buffer: Buffer) -> Buffer | None:
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
         return adjoints.of(buffer)

@@ -22,8 +22,8 @@ from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import (
     NO_ADJOINTS,
-    Adjoints,
     LaunchWithTemporaries,
+    SweepAdjoints,
     tangent_of,
     temporary_shadow,
     write_tangents,
@@ -107,7 +107,7 @@ class ForwardMode(Recorder):
         self._lost = LostValues(tangents=True)
         #: the temporary duals of memory without one that holds values which vary
         self._tangents: dict[Buffer, Buffer] = {}
-        self._temporaries = Adjoints((), self._tangents)
+        self._temporaries = SweepAdjoints((), self._tangents)
         self._further: Further | None = None
         #: saves the duals that it uses, if they are to be restored; else they are results
         self._before: ShadowsBefore | None = None

@@ -34,7 +34,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
@@ -65,7 +65,7 @@ class WithTangents(ForwardMode):
     ) -> None:
         self._follow([], [], Trace(refuses=True))
         self.opened, self.opened_within = None, notes
-        self._tangents, self._temporaries = tangents, Adjoints((), tangents)
+        self._tangents, self._temporaries = tangents, SweepAdjoints((), tangents)
         self._below = below
         self._journal = journal
 

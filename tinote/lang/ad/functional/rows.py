@@ -24,7 +24,7 @@ from tinote.lang.ad.journal.events import Computed, Event, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import taken_copy, zeros
 from tinote.lang.data.fields import Field
@@ -44,7 +44,7 @@ class SeveralRows:
         self._events = events
         self._launches = launches
         self._directions = directions
-        self._adjoints = Adjoints((), directions=directions)
+        self._adjoints = SweepAdjoints((), directions=directions)
         #: all memory that may get adjoints
         self._carrying = {buffer for one in launches.values() for buffer in one.temporaries}
         for event in events:
@@ -74,7 +74,7 @@ class SeveralRows:
         """The products of seeds, with a leading axis of seeds before the shape of the result, and the Jacobian: for
         each input with the same leading axis. There are at most `directions` seeds.
         """
-        self._adjoints = Adjoints(self._carrying, directions=self._directions)
+        self._adjoints = SweepAdjoints(self._carrying, directions=self._directions)
         (result,) = self._run.results
         assert isinstance(result, Field)
         start, count = np.moveaxis(numbers(self._adjoints.made(result.buffer)), -1, 0), len(seeds)
@@ -82,7 +82,7 @@ class SeveralRows:
         if (listener := active_listener()) is not None:
             listener.assigning(start[:count], ..., seeds, seeds)
         start[:count] = seeds
-        self._run.journal.sweep_along(_Sweep, self._adjoints, self._events, self._launches).run()
+        self._run.journal.sweep_along(_Sweep, self._events, self._launches, self._adjoints).run()
         return [self._product(one.field, count) for one in self._run.bound.inputs if one.field is not None]
 
     def _product(self, field: Field, count: int) -> Array:
@@ -99,8 +99,10 @@ class _Sweep(Sweep):
 
     __slots__ = ("_launches",)
 
-    def __init__(self, launches: dict[int, Arguments], events: Sequence[Event], *args: Any) -> None:
-        super().__init__(events, *args)
+    def __init__(
+        self, launches: dict[int, Arguments], adjoints: SweepAdjoints, events: Sequence[Event], *args: Any
+    ) -> None:
+        super().__init__(events, *args, adjoints=adjoints)
         self._launches = launches
 
     def run(self) -> None:

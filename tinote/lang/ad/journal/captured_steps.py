@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints, temporary_shadow
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints, temporary_shadow
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.targets import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
@@ -151,7 +151,7 @@ class Way:
         tables = forward.tables
         self._prepared = prepared(self.plan, tables.natives, tables.memories, threads)
 
-    def reverse(self, record: CapturedStep, seeds: Sequence[float], adjoints: Adjoints) -> list[float]:
+    def reverse(self, record: CapturedStep, seeds: Sequence[float], adjoints: SweepAdjoints) -> list[float]:
         """Run the gradient of a record from these adjoints of its results; returns those of its active arguments."""
         with record.step.lock:
             ready, kept = self._prepared, record.kept

@@ -10,7 +10,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load, Store
 from tinote.ir.query import walk
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints, tangent_of
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints, tangent_of
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.index_regions import IndexRegion, IndexRegions, intersection, is_element, region_at, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
@@ -53,7 +53,7 @@ class CustomSweep(InCustom):
         name: str,
         span: Span,
         stale: Mapping[Buffer, IndexRegions],
-        adjoints: Adjoints,
+        adjoints: SweepAdjoints,
     ) -> None:
         self.gradients: Request = gradients.unshared  # a separate launch has saved nothing for it
         self.adjoints = adjoints

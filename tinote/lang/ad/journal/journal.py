@@ -29,9 +29,9 @@ from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues, ref
 from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
-    Adjoints,
     Launched,
     LaunchWithTemporaries,
+    SweepAdjoints,
     tangent_of,
     temporary_shadow,
     write_tangents,
@@ -706,9 +706,8 @@ class Journal(Recorder):
         if self.runs_again:
             self._keep_arrays([buffer, source])
             write.values = None if source is not None else np.array(stored(value))
-        exempt = bool(self._observers) and present_recorder() is not self
         for one in self._observers:
-            one.writing(write, exempt=exempt)
+            one.writing(write, exempt=present_recorder() is not self)
         if records or self.keep or self.runs_again or self.looked_at.get(buffer):
             self.events.append(write)
             self._has_initialising_writes = self._has_initialising_writes or write.initialises
@@ -988,14 +987,13 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
-        adjoints = Adjoints((), self.tangents, apart=self.duals_apart)
-        adjoints.begin = self.begin_gradients
+        adjoints = SweepAdjoints((), self.tangents, apart=self.duals_apart, begin=self.begin_gradients)
         further = self._has_initialising_writes, adjoints, self.active
         return Sweep(self.events, self.saved, gradients or self.derivative, done, *further)
 
-    def sweep_along(self, kind: Callable[..., Sweep], adjoints: Adjoints, events: Sequence[Event], *how: Any) -> Sweep:
+    def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
         """A sweep of another kind through these events, defined by `how`."""
-        return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes, adjoints)
+        return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes)
 
     def forget(self, *, failed: bool = False) -> None:
         """Free the copies, unless they are to be kept: there will be no further reverse sweep. `failed`: nor reads."""
@@ -1031,8 +1029,8 @@ def _other_recording(journal: Journal) -> Recorder | None:
 def _with_temporary_tangents(
     native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer], apart: Mapping[Buffer, Buffer]
 ) -> Any:
-    """The code for the pushforward of a launch, or `native` in its place. `apart`: as of `Adjoints`."""
-    duals = Adjoints((), tangents, apart=apart)
+    """The code for the pushforward of a launch, or `native` in its place. `apart`: as of `SweepAdjoints`."""
+    duals = SweepAdjoints((), tangents, apart=apart)
     if native is None:
         return LaunchWithTemporaries(duals, arguments, PUSHFORWARD.with_temporaries(arguments.request.temporaries))
     native.bind = lambda values: duals.values(arguments, values, native.mode)

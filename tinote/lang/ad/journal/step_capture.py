@@ -19,7 +19,7 @@ from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
 from tinote.lang.ad.journal.events import Custom, Read, Write
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, living_buffers
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints
 from tinote.lang.capture.attempts import Attempts, StepCapture
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -509,9 +509,9 @@ class _Choices:
         return lambda inputs: act(*[part(inputs) for part in parts])
 
 
-def _adjoints_of(facts: StepFacts, recording: Recording | None) -> Adjoints:
+def _adjoints_of(facts: StepFacts, recording: Recording | None) -> SweepAdjoints:
     """The adjoints that the enclosing sweep provides."""
-    found = Adjoints(facts.temporaries)
+    found = SweepAdjoints(facts.temporaries)
     for buffer in facts.temporaries if recording is not None else ():
         adjoint = found.of(buffer)
         assert adjoint is not None and recording is not None

@@ -19,7 +19,7 @@ from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues
-from tinote.lang.ad.journal.temporary_adjoints import Adjoints, SweepObserver, tangent_of
+from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints, SweepObserver, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers
 from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, store
 from tinote.lang.data.traced import Traced
@@ -62,7 +62,7 @@ class Sweep:
         gradients: Request,
         done: Callable[[Custom], None] | None,
         initialising_writes: bool,
-        adjoints: Adjoints,
+        adjoints: SweepAdjoints,
         active: Collection[Buffer] = (),
     ) -> None:
         self._active = active
@@ -94,7 +94,7 @@ class Sweep:
         finally:
             adjoints.let_go()
 
-    def run_within(self, adjoints: Adjoints, wanted: Collection[Buffer], *, restore: bool = False) -> None:
+    def run_within(self, adjoints: SweepAdjoints, wanted: Collection[Buffer], *, restore: bool = False) -> None:
         """The same as a part of another sweep, which has these adjoints and restores the fields, unless `restore` is
         set; the adjoints of `wanted` may be nonzero.
         """
@@ -319,7 +319,7 @@ class Sweep:
             raise first
 
 
-def _watched(observer: SweepObserver, adjoints: Adjoints, run: Callable[[Any], None]) -> Callable[[Event], None]:
+def _watched(observer: SweepObserver, adjoints: SweepAdjoints, run: Callable[[Any], None]) -> Callable[[Event], None]:
     """`run`, with notifications of the observer before and after."""
 
     def watched(event: Event) -> None:
@@ -342,7 +342,7 @@ def _read(array: Array, position: Any) -> Any:
     return listener.reading(array, position, found.item())
 
 
-def _read_before(events: Sequence[Event], adjoints: Adjoints) -> set[int]:
+def _read_before(events: Sequence[Event], adjoints: SweepAdjoints) -> set[int]:
     """Positions of the initialising writes whose replaced values were used after all: as numbers that Python had read
     there.
     """

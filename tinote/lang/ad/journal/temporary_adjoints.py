@@ -83,16 +83,16 @@ class SweepObserver:
     loop) it is notified of these, too, between `before` and `after`.
     """
 
-    def before(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+    def before(self, adjoints: SweepAdjoints, operation: RecordedOperation) -> None:
         """The gradient of a launch, or of a block with a custom VJP, is about to run: adjoints are those of the values
         that it left.
         """
 
-    def after(self, adjoints: Adjoints, operation: RecordedOperation) -> None:
+    def after(self, adjoints: SweepAdjoints, operation: RecordedOperation) -> None:
         """That gradient has run: adjoints are those of the values that it found."""
 
 
-class Adjoints:
+class SweepAdjoints:
     """The adjoints that exist during a reverse sweep: those of traced `numbers`, and of `buffers`, zero at first. Parts
     of a sweep, such as custom VJPs and the steps of a loop, share them.
 
@@ -102,7 +102,6 @@ class Adjoints:
     the sweep, if there is one.
     """
 
-    begin: BeginGradients | None = None
     observer: SweepObserver | None = None
 
     def __init__(
@@ -112,9 +111,11 @@ class Adjoints:
         directions: int = 1,
         *,
         apart: Mapping[Buffer, Buffer] = _NOTHING_APART,
+        begin: BeginGradients | None = None,
     ) -> None:
         self._directions = directions
         self._apart = apart
+        self.begin = begin
         self._adjoints: dict[Buffer, Buffer] = {}
         self.numbers: dict[int, Dual] = {}
         self.tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
@@ -123,7 +124,7 @@ class Adjoints:
             self._add(buffer)
         self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
 
-    def with_numbers_apart(self) -> Adjoints:
+    def with_numbers_apart(self) -> SweepAdjoints:
         """The same adjoints of memory, with numbers of another recording, and without an observer."""
         made = copy.copy(self)
         made.numbers, made.observer = {}, None
@@ -251,13 +252,13 @@ class Adjoints:
         return bound
 
 
-NO_ADJOINTS = Adjoints()
+NO_ADJOINTS = SweepAdjoints()
 
 
 class LaunchWithTemporaries:
     """Runs a launch with temporary shadows, in place of its `BoundCode`."""
 
-    def __init__(self, temporaries: Adjoints, arguments: Arguments, request: Request) -> None:
+    def __init__(self, temporaries: SweepAdjoints, arguments: Arguments, request: Request) -> None:
         self._temporaries = temporaries
         self._arguments = arguments
         self._request = request

@@ -30,7 +30,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation, Rule, RunOperation
-from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, Adjoints
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, SweepAdjoints
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -185,7 +185,7 @@ class ImplicitSolve:
             array += found.reshape(array.shape).astype(array.dtype)
 
     @contextmanager
-    def _leaving_gradients(self, active: dict[Buffer, Span], adjoints: Adjoints) -> Iterator[MemoryCopies]:
+    def _leaving_gradients(self, active: dict[Buffer, Span], adjoints: SweepAdjoints) -> Iterator[MemoryCopies]:
         """A block after which gradients are what they were: those of `active` memory, and what is added."""
         copies = MemoryCopies()
         for buffer in active:
@@ -291,7 +291,7 @@ class _Correction:
         self._kept = MemoryCopies()
         self._linear_transposed: Product | None = None
         self._recorded: _Recorded | None = None
-        self._of: tuple[dict[Buffer, Span], Adjoints] = {}, NO_ADJOINTS
+        self._of: tuple[dict[Buffer, Span], SweepAdjoints] = {}, NO_ADJOINTS
 
     def values(self, inputs: Arrays) -> Arrays:
         """Those of the solution."""
@@ -415,7 +415,7 @@ class _Recorded:
         point: Field,
         result: Field,
         active: dict[Buffer, Span],
-        adjoints: Adjoints,
+        adjoints: SweepAdjoints,
     ) -> None:
         self._point = point
         self._result = result
