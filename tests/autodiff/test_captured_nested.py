@@ -280,3 +280,31 @@ def test_derivatives_of_derivatives_become_plans_unasked(
     monkeypatch.setattr(planned.MemoryPlan, "run", lambda *given: (runs.append(0), run(*given))[1])
     again(*calls[0])
     assert runs
+
+
+@pytest.mark.parametrize("inner", MODES)
+@pytest.mark.parametrize("outer", MODES)
+def test_a_captured_step_within_both_derivatives(outer: str, inner: str) -> None:
+    ti.init(default_fp=ti.f64)
+    x, y = [ti.field(ti.f64, (), needs_grad=True, needs_dual=True) for _ in range(2)]
+
+    @ti.kernel
+    def cube() -> None:
+        y[None] = x[None] ** 3
+
+    @ti.capture
+    def step() -> None:
+        cube()
+
+    def program(a: Any) -> Any:
+        x[None] = a
+        step()
+        return y[None]
+
+    def slope(a: Any) -> Any:
+        return ti.ad.grad(program)(a) if inner == "reverse" else ti.ad.jvp(program)(1.0, a)[1]
+
+    for _ in range(4):
+        step()
+    assert step.is_captured
+    assert (ti.ad.grad(slope)(2.0) if outer == "reverse" else ti.ad.jvp(slope)(1.0, 2.0)[1]) == 12.0

@@ -255,3 +255,13 @@ def test_tapes_before_and_after_a_block_inside(program: Program) -> None:
     with ti.ad.FwdMode(loss=z, param=w):
         run()
     assert z.dual[None] == pytest.approx(slope, rel=1e-7)
+
+
+def test_the_product_of_one_seed_with_a_leading_axis_is_the_outer_blocks(program: Program) -> None:
+    expected = program.slope(program.run, program.z)
+    program.begin()
+    with ti.ad.FwdMode(loss=program.z, param=program.w, seed=[1.0]) as mode:
+        program.run()
+        with ti.ad.FwdMode(loss=program.z, param=program.x, seed=ALONG):
+            program.z[None] = program.z[None] + 0.0
+    assert mode.duals == pytest.approx(np.array([expected]), rel=1e-8)

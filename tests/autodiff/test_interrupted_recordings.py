@@ -19,8 +19,9 @@ from tinote.lang.session.state import session as state
 FILES = (
     "ad/tape.py", "ad/custom.py", "journal/journal.py", "session/state.py", "functional/fwd_mode.py",
     "functional/forward_mode.py", "functional/forward_block.py", "functional/runs.py", "functional/tape_inside.py",
-    "functional/pushed_mode.py", "functional/inner.py", "functional/inner_gradient.py",
-    "functional/inner_derivative.py", "functional/effects.py", "journal/events.py",
+    "functional/forward.py", "functional/layer.py", "functional/own_duals.py", "functional/tangent_fields.py",
+    "functional/inner.py", "functional/inner_gradient.py", "functional/inner_derivative.py", "functional/effects.py",
+    "journal/events.py",
 )  # fmt: skip
 # Lines that are done by the time Python looks for interrupts, so that none can come in their place.
 DONE = ("recorder.set(", "watchers.remove(", "_open.set(")

@@ -49,9 +49,9 @@ from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.functional.effects import Effects, in_gradient
+from tinote.lang.ad.functional.forward import Forward
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_custom import CustomInBlocks, WithTangents
-from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -110,7 +110,7 @@ class CustomFunction:
     def _record(
         self,
         outer: Recorder,
-        lifts: Sequence[PushedMode],
+        lifts: Sequence[Forward],
         span: Span,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -136,7 +136,7 @@ class CustomFunction:
             if not derivative.has_tangents:
                 return recording_as(below)
             note = Note(f"'{self._name}' is differentiated along a direction here", span)
-            return WithTangents(below, tape, tangents, [note, *around]).running()
+            return WithTangents(below, tape, tangents, [note, *around]).following()
 
         def pull(sweep: CustomSweep) -> None:
             block = following(sweep, dict(sweep.adjoints.tangents), sweep.gradients)
@@ -404,10 +404,10 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     outer = recorder.get()
-    is_pushed = isinstance(outer, PushedMode)
-    base = outer.base if is_pushed else outer
-    is_within = isinstance(base, ForwardMode) and is_pushed and base.takes_blocks
-    if isinstance(outer, ForwardMode) or (is_pushed and not isinstance(base, Journal) and not is_within):
+    block = outer if isinstance(outer, Forward) and outer.lifts else None
+    base = outer if block is None else block.base
+    is_within = isinstance(base, ForwardMode) and not base.lifts and base.takes_blocks
+    if isinstance(outer, Forward) and (block is None or not (isinstance(base, Journal) or is_within)):
         raise DifferentiationError(
             f"'{function.__name__}' runs without gradients, which forward mode does not support yet",
             caller(),
@@ -417,7 +417,7 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
     if not isinstance(base, Journal | ForwardMode):
         return function(*args, **kwargs)
     args, kwargs = _constants(args, kwargs)
-    with recording_as(_Constant(base, caller(), outer if is_pushed else None)):
+    with recording_as(_Constant(base, caller(), block)):
         return function(*args, **kwargs)
 
 
@@ -493,7 +493,7 @@ class _Constant(InCustom):
     which it is called, if it is.
     """
 
-    def __init__(self, base: Journal | ForwardMode, span: Span, block: PushedMode | None) -> None:
+    def __init__(self, base: Journal | ForwardMode, span: Span, block: Forward | None) -> None:
         self._base = base
         self._span = span
         self._block = block

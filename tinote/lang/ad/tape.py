@@ -25,9 +25,9 @@ from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
+from tinote.lang.ad.functional.forward import Forward
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inputs import size_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.tape_inside import TapeInside, tape_inside
 from tinote.lang.ad.journal.events import Custom, Event, Record
@@ -397,7 +397,7 @@ class Tape(Documented, Journal):
     def _begin_inside(self, outer: Recorder, span: Span) -> None:
         """Become a part of the outer recording."""
         outer.root.begin_all_duals()
-        if isinstance(outer, Journal | PushedMode):
+        if isinstance(outer, Journal) or (isinstance(outer, Forward) and outer.lifts):
             self._inner = self._inside(outer, span)
         else:
             self._carry_tangents(outer)
@@ -410,7 +410,7 @@ class Tape(Documented, Journal):
             if self._inner is not None:
                 self._inner.stop()
 
-    def _inside(self, outer: Journal | PushedMode, span: Span) -> TapeInside:
+    def _inside(self, outer: Journal | Forward, span: Span) -> TapeInside:
         """Inside of another recording in reverse mode, the tape is one of its records, or a function."""
         if self._observers or self.keep or not self._saves:
             raise DifferentiationError(

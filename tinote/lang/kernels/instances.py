@@ -95,7 +95,7 @@ class Instance:
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
         #: how many of the numbers that a launch returns are floats
         self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
-        self.pushforwards: dict[Any, Instance] = {}  # by where tangents are (`ad/functional/pushed_mode.py`)
+        self.pushforwards: dict[Any, Instance] = {}  # by where tangents are (`ad/functional/tangent_fields.py`)
         self.writes_copies = False  # whether it was launched on an array of which it got a copy to write to
         self.calls = 0
         self.last = 0  # which launch of those that have an order its own was (`changed_inputs.py`); 0: it has none

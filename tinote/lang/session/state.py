@@ -101,7 +101,7 @@ class Recorder:
     lets_record = False
     #: whether functions with a custom gradient run without being followed by their launches (else these must agree)
     takes_custom = True
-    #: how many levels of derivatives around it have memory of their own (`ad/functional/pushed_mode.py`), and the
+    #: how many levels of derivatives around it have memory of their own (`ad/functional/forward.py`), and the
     #: greatest such number of the blocks that have recorded here
     depth = deepest = 0
     #: where it was opened, if that is known
@@ -141,7 +141,7 @@ class Recorder:
 
     @property
     def root(self) -> Recorder:
-        """The recording below all blocks of pushforwards (`ad/functional/pushed_mode.py`)."""
+        """The recording below all blocks of pushforwards (`ad/functional/forward.py`)."""
         return self
 
     @property
@@ -178,7 +178,7 @@ class Recorder:
         own, others = self.used(), other.used()
         return next((buffer for buffer in own.keys() & others.keys() if own[buffer] or others[buffer]), None)
 
-    def begin_duals(self, duals: Iterable[Any]) -> None:
+    def begin_duals(self, duals: Collection[Any]) -> None:
         """These are about to be used: they begin at zero, if this recording has not used them yet."""
 
     def begin_all_duals(self) -> None:

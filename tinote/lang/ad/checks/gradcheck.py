@@ -353,7 +353,7 @@ def _compare_modes(
             ForwardMode([task.loss_field], list(task.wrt), seeds, Trace(), before) as mode,
         ):
             task.f(*args)
-            mode.put_back()
+            mode.take_duals_back()
             forward = task.loss_field.dual.to_numpy().item()
     except DifferentiationError as refused:
         report.forward_note = refused.message

@@ -18,7 +18,9 @@ import numpy as np
 from tinote.compiler.requests import Derivative, Request
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.journal.temporary_adjoints import LaunchWithTemporaries, copy_tangents, temporary_shadow
+from tinote.lang.ad.functional.layer import Layer
+from tinote.lang.ad.functional.own_duals import OwnDuals
+from tinote.lang.ad.journal.temporary_adjoints import LaunchWithTemporaries, temporary_shadow
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import taken_copy, zeros
 from tinote.lang.data.fields import Field
@@ -62,13 +64,10 @@ class SeveralDirections(ForwardMode):
     an array of its shape followed by the number of directions.
     """
 
-    clears_duals = False
-
     def __init__(self, params: Sequence[Field], seeds: Sequence[Array], trace: Trace) -> None:
-        self._follow([], list(params), trace)
-        self._directions = seeds[0].shape[-1]
         self._rows = seeds
-        self._request = Request(Derivative.FORWARD, directions=self._directions)
+        self._follow([], list(params), trace, _Rows(seeds[0].shape[-1]))
+        self.clears_duals = False
 
     def refuse(self) -> NoReturn:
         """Raise for what can be followed along one direction only."""
@@ -76,10 +75,11 @@ class SeveralDirections(ForwardMode):
 
     def _point(self) -> None:
         for field, rows in zip(self.params, self._rows, strict=True):
-            dual = self._tangents[field.buffer] = temporary_shadow(field.buffer, "dual", self._directions)
+            self.duals.add(field.buffer)
+            dual = numbers(self.duals.temporary[field.buffer])
             if (listener := active_listener()) is not None:
-                listener.assigning(numbers(dual), ..., rows, rows)
-            numbers(dual)[...] = rows
+                listener.assigning(dual, ..., rows, rows)
+            dual[...] = rows
 
     def nesting(self) -> dict[Buffer, Buffer]:
         self.refuse()
@@ -89,70 +89,80 @@ class SeveralDirections(ForwardMode):
 
     def tangents(self, field: Field) -> Array:
         """The tangents of a field, of its shape followed by that of its elements and the number of directions."""
-        found = self._tangents.get(field.buffer)
-        shape = (*field.shape, *field.element, self._directions)
+        found = self.duals.temporary.get(field.buffer)
+        shape = (*field.shape, *field.element, self._rows[0].shape[-1])
         return zeros(shape) if found is None else taken_copy(numbers(found))
 
-    def _add_temporary(self, buffer: Buffer) -> None:
-        if buffer not in self._tangents and may_have_temporary(buffer, tangents=True, directions=self._directions):
-            self._tangents[buffer] = temporary_shadow(buffer, "dual", self._directions)
 
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        if bool(values) and any(type(value) is Traced and self.trace.is_active(value) for value in values):
-            self.refuse()
+class _Rows(OwnDuals):
+    """Temporary duals with a row of tangents for each number."""
+
+    def __init__(self, directions: int) -> None:
+        super().__init__()
+        self._directions = directions
+        self._request = Request(Derivative.FORWARD, directions=directions)
+
+    def of(self, layer: Layer, buffer: Buffer) -> Buffer | None:
+        return self.temporary.get(buffer)
+
+    def add(self, buffer: Buffer) -> None:
+        if buffer not in self.temporary and may_have_temporary(buffer, tangents=True, directions=self._directions):
+            self.temporary[buffer] = temporary_shadow(buffer, "dual", self._directions)
+
+    def launching(self, layer: Layer, instance: Instance, values: tuple[Any, ...]) -> Any:
+        if bool(values) and any(type(value) is Traced and layer.trace.is_active(value) for value in values):
+            _refuse(layer)
         arguments = arguments_of(instance, values, self._request)
         arguments.refuse_shared()
         touched = arguments.accesses
         self._launched[id(touched)] = touched
         if any(b.primal is not None for b in touched.loaded | touched.written):
-            self.refuse()
-        self._lost.launch_forward(arguments, self._tangents, active=False)
-        if not any(b in self._tangents for b in touched.loaded | touched.written):
+            _refuse(layer)
+        self.lost.launch_forward(arguments, self.temporary, active=False)
+        if not any(b in self.temporary for b in touched.loaded | touched.written):
             return None
         if instance.returns_floats:
-            self.refuse()
-        request = request_with_temporaries(arguments, self._tangents)
+            _refuse(layer)
+        request = request_with_temporaries(arguments, self.temporary)
         arguments = Arguments(arguments.specialisation, arguments.values, request)
         for buffer in arguments.temporaries:
-            self._add_temporary(buffer)
+            self.add(buffer)
         arguments.refuse_broken_paths()
-        self._lost.stores_to_declared(arguments)
+        self.lost.stores_to_declared(arguments)
         return LaunchWithTemporaries(self._temporaries, arguments, request)
 
-    def tangent(self, buffer: Buffer) -> Buffer | None:
-        return self._tangents.get(buffer)
+    def preparing_gradient(self, layer: Layer) -> bool:
+        _refuse(layer)
 
-    def preparing_gradient(self) -> bool:
-        self.refuse()
+    def read(self, layer: Layer, buffer: Buffer) -> None:
+        self.taken(layer, buffer)
 
-    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+    def written(
+        self, layer: Layer, buffer: Buffer, value: Any, along: Any, source: Buffer | None, *, whole: bool
+    ) -> tuple[Buffer | None, Buffer | None]:
         if source is None and holds_traced(value):
-            self.refuse()
+            _refuse(layer)
         self._by_python[buffer] = True
-        if source in self._tangents:
-            self._add_temporary(buffer)
-        if position is ...:
-            self._lost.write(buffer, source, caller(), whole=True)
-        tangent = self._tangents.get(buffer)
-        if tangent is not None:
-            copy_tangents(tangent, position, None if source is None else self._tangents.get(source))
+        if source in self.temporary:
+            self.add(buffer)
+        if whole:
+            self.lost.write(buffer, source, caller(), whole=True)
+        return self.temporary.get(buffer), None if source is None else self.temporary.get(source)
 
-    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self._refuse_active(buffer)
-        return value
-
-    def taking(self, buffer: Buffer) -> None:
-        self._refuse_active(buffer)
-
-    def _refuse_active(self, buffer: Buffer) -> None:
+    def taken(self, layer: Layer, buffer: Buffer) -> None:
         """Refuse reads of memory with tangents: the values would be constants, which one direction can follow."""
         self._by_python.setdefault(buffer, False)
-        tangent = self._tangents.get(buffer)
+        tangent = self.temporary.get(buffer)
         # A captured program must be valid for other numbers, too.
-        if buffer in self._lost.spans or (
+        if buffer in self.lost.spans or (
             tangent is not None and (active_listener() is not None or numbers(tangent).any())
         ):
-            self.refuse()
+            _refuse(layer)
 
-    def sharing(self, buffer: Buffer) -> None:
-        self._refuse_active(buffer)
+    def shared(self, buffer: Buffer) -> None:
+        """No tangents are there."""
+
+
+def _refuse(layer: Layer) -> NoReturn:
+    assert isinstance(layer, SeveralDirections)
+    layer.refuse()

@@ -829,7 +829,8 @@ def _pushed(
     with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace, before) as mode:
         with bound.running():
             returned = task.f(*bound.args, **kwargs)
-        result = result_of(task, mode.put_back(returned), trace)
+        mode.take_duals_back()
+        result = result_of(task, returned, trace)
         # At the end of the block the duals of the inputs are cleared, and the result may be one.
         if isinstance(result, Field):
             return number_or_array(result), number_or_array(result.dual)

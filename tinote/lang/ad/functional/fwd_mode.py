@@ -180,9 +180,10 @@ class FwdMode(Documented):
                 inner.end()
             return
         try:
-            if error is None and not self._mode.is_innermost:
+            if error is None and recorder.get() is not self._mode:
                 raise block_out_of_order(self.opened)
             if self._leads and error is None:
+                self._mode.take_duals_back()
                 losses, _, _ = self._given
                 own = self._several
                 found = [one.dual.to_numpy()[None] for one in losses] if own is None else own.products()

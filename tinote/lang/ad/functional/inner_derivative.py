@@ -1,6 +1,6 @@
 """Nested derivatives: a derivative inside another one is part of the enclosing recording, at any depth.
 
-Forward mode is one more block of pushforwards (`pushed_mode.py`), which the outer recording differentiates like other
+Forward mode is one more block of pushforwards (`forward.py`), which the outer recording differentiates like other
 code. Reverse mode is one record (`inner_gradient.py`).
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.lang.ad.functional.forward import Forward
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
     Inner,
@@ -23,7 +24,7 @@ from tinote.lang.ad.functional.inner import (
 )
 from tinote.lang.ad.functional.inner_gradient import gradient_within
 from tinote.lang.ad.functional.inputs import Bound, shape_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded
+from tinote.lang.ad.functional.layer import Execute
 from tinote.lang.ad.functional.runs import result_of
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.journal import Journal
@@ -64,7 +65,7 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     if isinstance(base, ForwardMode):
         base.nesting()
         around = nullcontext() if inner.is_forward else base.nested()
-    elif isinstance(base, Journal | Unrecorded):
+    elif isinstance(base, Journal | Execute):
         around = nullcontext()
     elif base.lets_record:
         around = noted(base)
@@ -116,10 +117,10 @@ def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
 def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """The value and the product of an inner derivative in forward mode, as parts of the recording around it."""
     task = inner.task
-    block = PushedMode(outer, outer.next_depth, inner.span)
+    block = Forward.within(outer, outer.next_depth, inner.span)
     try:
         bound = _pointed(block, inner)
-        with block.running(), bound.running():
+        with block.following(), bound.running():
             returned = task.f(*bound.args, **inner.kwargs)
         refuse_written(bound, inner)
         value, product = _parts_taken(block, result_of(task, returned, block.trace))
@@ -132,10 +133,10 @@ def _hessian_products(outer: Recorder, inner: Inner) -> tuple[Any, list[Any], li
     """The value, the gradients and the products of the Hessian and the directions, as parts of the recording around:
     the gradient, in a block of pushforwards.
     """
-    block = PushedMode(outer, outer.next_depth, inner.span)
+    block = Forward.within(outer, outer.next_depth, inner.span)
     try:
         bound = _pointed(block, inner)
-        with block.running(), bound.running():
+        with block.following(), bound.running():
             value, gradients = gradient_within(block, Inner(inner.task, bound.args, inner.kwargs))
         pairs = [_parts_taken(block, one) for one in gradients]
         return _parts_taken(block, value)[0], [first for first, _ in pairs], [second for _, second in pairs]
@@ -143,7 +144,7 @@ def _hessian_products(outer: Recorder, inner: Inner) -> tuple[Any, list[Any], li
         block.close()
 
 
-def _pointed(block: PushedMode, inner: Inner) -> Bound:
+def _pointed(block: Forward, inner: Inner) -> Bound:
     """The inputs, which have the directions as tangents in `block`."""
     task = inner.task
     bound = task.bound(inner.args, block.trace, duals=True)
@@ -162,7 +163,7 @@ def _pointed(block: PushedMode, inner: Inner) -> Bound:
     return bound
 
 
-def _parts_taken(block: PushedMode, result: Any) -> tuple[Any, Any]:
+def _parts_taken(block: Forward, result: Any) -> tuple[Any, Any]:
     """The result of a block of pushforwards and its tangent, as parts of the outer recording."""
     if isinstance(result, Field):
         return contents_of(result), contents_of(block.tangent_field(result))

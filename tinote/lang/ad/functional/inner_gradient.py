@@ -9,7 +9,7 @@
     ti.ad.grad(best)(2.0)                           # differentiates these steps
 
 Let F be the number that f gives, and g its gradient. The recording at the outside may be in reverse or in forward mode,
-and carry tangents; around g there may be blocks of pushforwards (`pushed_mode.py`), whose numbers and fields have
+and carry tangents; around g there may be forward layers (`forward.py`), whose numbers and fields have
 several parts: x and x' for one, x, x', x* and x'* for two. The gradient has such parts too, and they are gradients of
 the last part of F: with one block, dF'/dx' is the gradient of f, and dF'/dx its tangent along x'. So one sweep through
 the pushforward of f, which starts at the last part, gives all of them: the adjoint of a part of x is the part of the
@@ -40,6 +40,7 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import Effects
+from tinote.lang.ad.functional.forward import Forward, fields_of, number_of, parts_of
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner import (
     Inner,
@@ -49,9 +50,10 @@ from tinote.lang.ad.functional.inner import (
     refuse_written,
 )
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_or_array
-from tinote.lang.ad.functional.pushed_mode import PushedMode, fields_of, number_of, parts_of
+from tinote.lang.ad.functional.layer import Layer
 from tinote.lang.ad.functional.runs import Emission, record, recorded_from
 from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.tangent_fields import TangentFields
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -338,7 +340,7 @@ class InnerGradient:
         journal.starts_from(living_buffers())
         return journal
 
-    def _inputs_of(self, bound: Bound, journal: Journal, blocks: Sequence[PushedMode]) -> list[list[Any]]:
+    def _inputs_of(self, bound: Bound, journal: Journal, blocks: Sequence[Forward]) -> list[list[Any]]:
         """The parts of the inputs in the journal: numbers, and fields."""
         task = self.inner.task
         found: list[list[Any]] = []
@@ -432,7 +434,7 @@ class InnerGradient:
         return values, gradients
 
     @contextmanager
-    def _once_more(self) -> Iterator[tuple[Journal, PushedMode]]:
+    def _once_more(self) -> Iterator[tuple[Journal, Forward]]:
         """A block in which f is done once more: in a journal, and there in a block of pushforwards along a direction.
         At its end memory is as it was.
         """
@@ -440,7 +442,7 @@ class InnerGradient:
         journal, launches = self._journal(self.base.trace), session.launches
         written = self._effects.written if self.carries else ()
         kept = MemoryCopies([memory_of(one.tangent) for one in written if one.tangent is not None])
-        top = _Direction(journal, depth, self.inner.span, kept)
+        top = Forward.within(journal, depth, self.inner.span, place=_Direction(depth, kept))
         try:
             self._effects.start.put_back()
             session.launches = self._launches  # launches have their numbers, custom gradients draw the same
@@ -485,7 +487,7 @@ class InnerGradient:
             start.add_adjoint(outer, product)
 
     def _pointed(
-        self, journal: Journal, top: PushedMode, directions: Sequence[GradientPart], primals: list[Traced]
+        self, journal: Journal, top: Forward, directions: Sequence[GradientPart], primals: list[Traced]
     ) -> dict[int, Traced]:
         """Give the inputs these tangents in a block. Returns the numbers among them as they are there; `primals` gets
         their values.
@@ -504,19 +506,19 @@ class InnerGradient:
         return found
 
 
-class _Direction(PushedMode):
-    """The block along the direction of a sweep. What its tangent fields held is in `kept`: they begin at zero."""
+class _Direction(TangentFields):
+    """The tangents along the direction of a sweep. What these fields held is in `kept`: they begin at zero."""
 
-    def __init__(self, base: Recorder, depth: int, span: Span, kept: MemoryCopies) -> None:
-        super().__init__(base, depth, span)
+    def __init__(self, depth: int, kept: MemoryCopies) -> None:
+        super().__init__(depth)
         self._kept = kept
 
-    def _use(self, found: Field, of: Field) -> None:
-        duals = (found.dual, found.grad.dual) if self.root.clears_duals else ()
+    def _use(self, layer: Layer, found: Field, of: Field) -> None:
+        duals = (found.dual, found.grad.dual) if layer.root.clears_duals else ()
         for one in (found, found.grad, *duals) if found.buffer not in self.used else ():
             self._kept.add(one.memory)
             one.memory.clear()
-        super()._use(found, of)
+        super()._use(layer, found, of)
 
 
 class _Again(Inner):
@@ -561,17 +563,17 @@ class _Again(Inner):
         return returned
 
 
-def _blocks_in(journal: Journal, lifts: Sequence[PushedMode], span: Span) -> list[PushedMode]:
+def _blocks_in(journal: Journal, lifts: Sequence[Forward], span: Span) -> list[Forward]:
     """The same blocks of pushforwards, in this journal."""
-    found: list[PushedMode] = []
+    found: list[Forward] = []
     below: Recorder = journal
     for one in lifts:
-        below = PushedMode(below, one.depth, one.opened or span, one)
+        below = Forward.within(below, one.depth, one.opened or span, one)
         found.append(below)
     return found
 
 
-def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) -> None:
+def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[Forward]) -> None:
     """The number of an input has these parts."""
     if not blocks:
         number.number, number.tangent = made[0].number, made[0].tangent
@@ -580,6 +582,6 @@ def _give(number: Traced, made: Sequence[Traced], blocks: Sequence[PushedMode]) 
         blocks[-1].give(number, number_of(made[:half], around), number_of(made[half:], around))
 
 
-def _parts_in(result: Any, blocks: Sequence[PushedMode]) -> list[Any]:
+def _parts_in(result: Any, blocks: Sequence[Forward]) -> list[Any]:
     """The parts of a number or a field in blocks of pushforwards."""
     return fields_of(result, blocks) if isinstance(result, Field) else parts_of(result, blocks)

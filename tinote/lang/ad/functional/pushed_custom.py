@@ -1,8 +1,8 @@
 """Higher derivatives of functions with a custom gradient: by the launches that compute that gradient.
 
 Along one direction, both the function and its gradient run in forward mode: the tangents of the gradient's results are
-those of the derivative (`WithTangents`). This takes any gradient. In blocks of pushforwards (`pushed_mode.py`), so in
-third derivatives, the gradient has to be that of the function (`CustomInBlocks`).
+those of the derivative (`WithTangents`). This takes any gradient. In forward layers with fields of their own
+(`forward.py`), so in third derivatives, the gradient has to be that of the function (`CustomInBlocks`).
 
 Let f give y of x, and let V be its custom gradient. In such a block, f gives y and y' = J x' of x and x', and V has
 to give the adjoints of both of these. If V is the gradient of f, they are those of V itself, pushed forward along x',
@@ -17,9 +17,9 @@ and their adjoints has to be that of u and what V gives.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -28,22 +28,24 @@ from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import Effects
+from tinote.lang.ad.functional.forward import Forward, fields_of
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import PushedMode, fields_of, origin_of
+from tinote.lang.ad.functional.layer import Layer
+from tinote.lang.ad.functional.own_duals import OwnDuals
+from tinote.lang.ad.functional.tangent_fields import TangentFields, origin_of
 from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace, Traced, constants, holds_traced
+from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, recording_as, session
 from tinote.runtime.seam import active_listener
-from tinote.source import Span, caller
+from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
 
@@ -63,15 +65,13 @@ class WithTangents(ForwardMode):
     def __init__(
         self, below: InCustom, journal: Journal, tangents: dict[Buffer, Buffer], notes: Sequence[Note]
     ) -> None:
-        self._follow([], [], Trace(refuses=True))
+        self._follow([], [], Trace(refuses=True), OwnDuals(tangents), below)
         self.opened, self.opened_within = None, notes
-        self._tangents, self._temporaries = tangents, SweepAdjoints((), tangents)
-        self._below = below
         self._journal = journal
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """A block that is followed."""
+    def following(self) -> Iterator[None]:
+        """A block whose operations it follows."""
         try:
             with recording_as(self):
                 yield
@@ -79,17 +79,16 @@ class WithTangents(ForwardMode):
             error.notes += tuple([note for note in self.opened_within if note not in error.notes])
             raise
         finally:
-            self.put_back()
             self.trace.close()
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        effects = Effects(self._below.sharing)
+        effects = Effects(self.base.sharing)
         with effects.listening():
             yield
-        self._below.ran_independently(effects.loaded, effects.written)
+        self.base.ran_independently(effects.loaded, effects.written)
 
-    def begin_duals(self, duals: Iterable[Buffer]) -> None:
+    def begin_duals(self, duals: Collection[Buffer]) -> None:
         self._journal.begin_duals(duals)
 
     def begin_all_duals(self) -> None:
@@ -98,34 +97,26 @@ class WithTangents(ForwardMode):
     # ---- what runs
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._below.launching(instance, self._without(values, own=True))
+        self.base.launching(instance, self._without(values, own=True))
         return super().launching(instance, self._without(values, own=False))
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         plain = constants(values)
-        self._below.using_gradient(arguments_of(instance, plain, self.gradients), plain)
+        assert isinstance(self.base, InCustom) and self.gradients is not None
+        self.base.using_gradient(arguments_of(instance, plain, self.gradients), plain)
         return super().launching_gradient(instance, self._without(values, own=False))
 
     def computing(self, computation: Computation) -> None:
         for buffer in computation.inputs:
-            self._below.taking(buffer)
+            self.base.taking(buffer)
         for buffer in computation.written:
-            self._below.writing(buffer, ...)
+            self.base.writing(buffer, ...)
         super().computing(computation)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self._below.writing(buffer, position, None if holds_traced(value) else value, source)
         if source is None and buffer.primal is not None and self.trace.root.taken_out is not None:
             self.trace.note_plain(value, f"'{buffer.name}'")
         super().writing(buffer, position, value, source)
-
-    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self._below.reading(buffer, position, value)
-        return super().reading(buffer, position, value)
-
-    def taking(self, buffer: Buffer) -> None:
-        self._below.taking(buffer)
-        super().taking(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         if buffer.dtype.kind == "f":
@@ -134,7 +125,6 @@ class WithTangents(ForwardMode):
                 caller(),
                 hint="compute in kernels, or by elements and copies",
             )
-        self._below.sharing(buffer)
         super().sharing(buffer)
 
     def _without(self, values: tuple[Any, ...], *, own: bool) -> tuple[Any, ...]:
@@ -153,7 +143,7 @@ class CustomInBlocks:
     """
 
     def __init__(
-        self, custom: Custom, lifts: Sequence[PushedMode], around: Sequence[Note], before: CustomInBlocks | None
+        self, custom: Custom, lifts: Sequence[Forward], around: Sequence[Note], before: CustomInBlocks | None
     ) -> None:
         if (listener := active_listener()) is not None:
             listener.taking("a custom gradient in forward mode or in a third derivative")
@@ -163,7 +153,7 @@ class CustomInBlocks:
         #: all parts of the fields with a gradient that it uses
         self._parts: list[list[Field]] = []
         #: the shadows that each block has used
-        self._used: dict[PushedMode, dict[Buffer, Field]] = {} if before is None else before._used
+        self._used: dict[Forward, dict[Buffer, Field]] = {} if before is None else before._used
         #: of these parts: the random direction, and the tangents along it when f has run (None: the same)
         self._trial: list[tuple[Field, Array, Array | None]] = []
 
@@ -180,36 +170,38 @@ class CustomInBlocks:
 
     @contextmanager
     def _running_over(self, below: Recorder) -> Iterator[None]:
-        trial = _Trial(below, self.depth, self._custom, [one.depth for one in self._lifts])
-        blocks: list[PushedMode] = [trial]
+        direction = _RandomDirection(self._custom, self.depth, [one.depth for one in self._lifts])
+        trial = _Within.within(below, self.depth, self._custom.span, place=direction)
+        blocks: list[Forward] = [trial]
         for one in self._lifts:
-            blocks.append(_Within(blocks[-1], one.depth, one.opened, None if one.has_ended else one))
-            blocks[-1].used.update(self._used.get(one, {}))
+            again = None if one.has_ended else one
+            blocks.append(_Within.within(blocks[-1], one.depth, one.opened, again))
+            blocks[-1].fields.used.update(self._used.get(one, {}))
         try:
-            with blocks[-1].running():
+            with blocks[-1].following():
                 yield
-            self._end(trial, blocks[1:])
+            self._end(trial, direction, blocks[1:])
         finally:
             for block in blocks[1:]:
                 block.forget()
             trial.close()
         # What the trial alone needs takes no part in the record.
-        self._custom.effects.leave_out(trial.made)
+        self._custom.effects.leave_out(direction.made)
 
-    def _end(self, trial: _Trial, blocks: Sequence[PushedMode]) -> None:
+    def _end(self, trial: Forward, direction: _RandomDirection, blocks: Sequence[Forward]) -> None:
         """f has run."""
-        self._used = {one: one.used | block.used for one, block in zip(self._lifts, blocks, strict=True)}
+        self._used = {one: one.fields.used | block.fields.used for one, block in zip(self._lifts, blocks, strict=True)}
         touched = self._custom.loaded | self._custom.written
-        shadows = trial.made | {buffer for used in self._used.values() for buffer in used}
+        shadows = direction.made | {buffer for used in self._used.values() for buffer in used}
         fields = [one for one in list(session.fields) if one.buffer in touched and _has_adjoint(one)]
         self._parts = [
-            fields_of(one, blocks) for one in fields if one.buffer not in shadows and trial.was_there(one.buffer)
+            fields_of(one, blocks) for one in fields if one.buffer not in shadows and direction.was_there(one.buffer)
         ]
         for one, block in zip(self._lifts, blocks, strict=True):
-            one.lose(block.lost)
+            one.lose(block.fields.lost)
         for parts in self._parts:
             for part in parts:
-                start, end = trial.moved(part)
+                start, end = direction.moved(trial, part)
                 self._trial.append((part, start, end))
         self._custom.kept_bytes += sum([start.nbytes for _, start, _ in self._trial])
 
@@ -222,12 +214,13 @@ class CustomInBlocks:
             base = _present()
             sweep.adjoints.use([part.grad.buffer for parts in self._parts for part in parts])
             before = [held_now(part.grad.buffer) for part, _, _ in self._trial]
-            blocks: list[PushedMode] = []
+            blocks: list[Forward] = []
             for one, used in self._used.items():
-                blocks.append(_PushedVJP(blocks[-1] if blocks else base, one, self, used, sweep.gradients))
+                place = _TangentsOfGradients(one.depth, self, used, sweep.gradients)
+                blocks.append(Forward.within(blocks[-1] if blocks else base, one.depth, one.opened, place=place))
             self.exchange()
             try:
-                with blocks[-1].running() if blocks else nullcontext():
+                with blocks[-1].following() if blocks else nullcontext():
                     yield
             finally:
                 self.exchange()
@@ -287,8 +280,8 @@ class CustomInBlocks:
         )
 
 
-class _Within(PushedMode):
-    """A block where f runs: what Python overwrites had tangents before."""
+class _Within(Forward):
+    """A layer where f runs: what Python overwrites had tangents before."""
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if buffer.adjoint is not None:
@@ -296,12 +289,12 @@ class _Within(PushedMode):
         super().writing(buffer, position, value, source)
 
 
-class _Trial(_Within):
-    """The block along the random direction. `depths`: of the blocks on it."""
+class _RandomDirection(TangentFields):
+    """Tangents that are random at first, in the layer where `custom` is tried. `depths`: of the layers on this one."""
 
-    def __init__(self, base: Recorder, depth: int, custom: Custom, depths: Collection[int]) -> None:
-        super().__init__(base, depth, custom.span)
-        self._name = custom.name
+    def __init__(self, custom: Custom, depth: int, depths: Collection[int]) -> None:
+        super().__init__(depth)
+        self.where = f"in '{custom.name}' here, whose custom gradient is tried along a direction"
         self._random = np.random.default_rng(5)
         self._start: dict[Buffer, Array] = {}
         #: its shadows
@@ -309,17 +302,16 @@ class _Trial(_Within):
         self._depths = depths
         self._before = {field.buffer for field in list(session.fields)}
 
-    def _use(self, found: Field, of: Field) -> None:
-        super()._use(found, of)
+    def _use(self, layer: Layer, found: Field, of: Field) -> None:
+        super()._use(layer, found, of)
         if found.buffer not in self.made:
             self.made.add(found.buffer)
             if _has_adjoint(of) and self.was_there(of.buffer):
-                with self.below():
-                    start = self._start[of.buffer] = self._direction(of)
-                    self._store(found, ..., start)
+                start = self._start[of.buffer] = self._direction(of)
+                self.put(layer, found.buffer, ..., start, None)
 
     def was_there(self, buffer: Buffer) -> bool:
-        """Whether it was there before f ran; tangents of the blocks around, whether what has them was."""
+        """Whether it was there before f ran; tangents of the layers around, whether what has them was."""
         while (origin := origin_of(buffer)) is not None:
             of, depth = origin
             if of is None or depth not in self._depths:
@@ -327,68 +319,61 @@ class _Trial(_Within):
             buffer = of
         return buffer in self._before
 
-    def refuse(self, name: str, span: Span) -> NoReturn:
-        raise DifferentiationError(
-            f"'{name}' cannot run in '{self._name}' here, whose custom gradient is tried along a direction: its own "
-            "derivatives are not known there",
-            span,
-            notes=self.opened_notes(),
-        )
-
     def _direction(self, field: Field) -> Array:
         held = numbers(field.buffer)
         return self._random.standard_normal(held.shape).astype(held.dtype).astype(np.float64)
 
-    def moved(self, field: Field) -> tuple[Array, Array | None]:
+    def moved(self, layer: Layer, field: Field) -> tuple[Array, Array | None]:
         """The direction of a field, and its tangents now, if they are others."""
-        own = self.known_tangents(field.buffer)
+        own = self.known(layer, field.buffer)
         if own is None or field.buffer not in self._start:  # Python has filled it
             return self._direction(field), np.zeros(())
         start, end = self._start[field.buffer], held_now(own.buffer)
         return start, None if np.array_equal(start, end) else end
 
 
-class _PushedVJP(PushedMode):
-    """The block `of` where V runs, with the shadows `used` there. The tangents of gradients are the gradients of
-    tangents.
-    """
+class _TangentsOfGradients(TangentFields):
+    """The tangents where V runs, in the shadows `used` of f. Those of gradients are the gradients of tangents."""
 
-    def __init__(
-        self, base: Recorder, of: PushedMode, function: CustomInBlocks, used: dict[Buffer, Field], gradients: Request
-    ) -> None:
-        super().__init__(base, of.depth, of.opened)
+    def __init__(self, depth: int, function: CustomInBlocks, used: dict[Buffer, Field], gradients: Request) -> None:
+        super().__init__(depth)
         self.used.update(used)
         self._function = function
-        self.gradients = gradients  # type: ignore[assignment]
+        self.gradients: Request | None = gradients
 
-    def tangent_field(self, field: Field) -> Field | None:
-        return self._of_gradient(field.buffer) if _is_gradient(field.buffer) else super().tangent_field(field)
+    def of_field(self, layer: Layer, field: Field) -> Field | None:
+        if _is_gradient(field.buffer):
+            return self._of_gradient(layer, field.buffer)
+        return super().of_field(layer, field)
 
-    def known_tangents(self, buffer: Buffer) -> Field | None:
-        return self._of_gradient(buffer) if _is_gradient(buffer) else super().known_tangents(buffer)
+    def known(self, layer: Layer, buffer: Buffer) -> Field | None:
+        return self._of_gradient(layer, buffer) if _is_gradient(buffer) else super().known(layer, buffer)
 
-    def _of_gradient(self, gradient: Buffer) -> Field | None:
+    def _of_gradient(self, layer: Layer, gradient: Buffer) -> Field | None:
         primal = gradient.primal
         assert primal is not None
         if not self._function.has(primal):
             self._function.refuse()
-        own = self.tangents_of(primal)
+        own = self.of(layer, primal)
         return None if own is None else own.grad
 
-    def _has_tangents(self, buffer: Buffer) -> bool:
-        return _is_gradient(buffer) or super()._has_tangents(buffer)
+    def _holds_values(self, layer: Layer, buffer: Buffer) -> bool:
+        return _is_gradient(buffer) or super()._holds_values(layer, buffer)
 
-    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+    def launching_gradient(self, layer: Layer, instance: Instance, values: tuple[Any, ...]) -> Any:
+        """That of the pushforward is launched, with the adjoints where they were."""
         if instance.needs_seed:
             self._function.refuse()
-        pushforward, given = self.pushed(instance, values)
+        pushforward, given = self.pushed(layer, instance, values)
         assert self.gradients is not None
         facts = pushforward.specialisation.gradient_facts(self.gradients)
         if facts.old_values or facts.overwritten:
             self._function.refuse()
-        with self.below():
-            native = self.base.launching_gradient(pushforward, given)
-        return _Gradient(None if isinstance(self.base, _PushedVJP) else self._function, native, given)
+        base = layer.base
+        with layer.below():
+            native = base.launching_gradient(pushforward, given)
+        is_first = not (isinstance(base, Forward) and base.lifts)
+        return _Gradient(self._function if is_first else None, native, given)
 
 
 class _Gradient:

@@ -32,12 +32,13 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import Effects, leave_value, note_values
+from tinote.lang.ad.functional.forward import Forward
 from tinote.lang.ad.functional.inner import Inner
 from tinote.lang.ad.functional.inner_derivative import contents_of, inside, refuse_capture
 from tinote.lang.ad.functional.inner_gradient import GradientPart, InnerGradient
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode, is_tangent_field
 from tinote.lang.ad.functional.runs import Emission
+from tinote.lang.ad.functional.tangent_fields import is_tangent_field
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
@@ -94,7 +95,7 @@ class TapeInside:
         raise NotImplementedError
 
 
-def tape_inside(tape: Journal, outer: Journal | PushedMode, loss: Field, span: Span, *, clears: bool) -> TapeInside:
+def tape_inside(tape: Journal, outer: Journal | Forward, loss: Field, span: Span, *, clears: bool) -> TapeInside:
     """The `tape`, opened at `span`, as a part of the recording `outer`. `clears`: it sets gradients to zero at its
     start.
     """
@@ -238,7 +239,7 @@ def _with_gradients() -> list[Field]:
 class _TapeAsFunction(TapeInside):
     """The tape as a function that runs again, in the recording `outer` or in a block of pushforwards."""
 
-    def __init__(self, tape: Journal, outer: Journal | PushedMode, loss: Field, span: Span, *, clears: bool) -> None:
+    def __init__(self, tape: Journal, outer: Journal | Forward, loss: Field, span: Span, *, clears: bool) -> None:
         refuse_capture("the tape inside of two other derivatives")
         super().__init__(tape, outer, loss, span, clears=clears)
         give_gradients_duals()  # where the outer recording carries tangents, arrays are launched with them

@@ -799,7 +799,7 @@ class Journal(Recorder):
         for buffer in gradients:
             self._keep_gradient(buffer)
 
-    def begin_duals(self, duals: Iterable[Buffer]) -> None:
+    def begin_duals(self, duals: Collection[Buffer]) -> None:
         """Note that these duals are about to be used: if they are restored in the end, they begin at zero."""
         if self._tangents_of is not None:
             self._tangents_of.begin_duals(duals)

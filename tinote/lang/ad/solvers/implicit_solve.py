@@ -24,8 +24,8 @@ import numpy as np
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.effects import Effects
+from tinote.lang.ad.functional.forward import Forward
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
@@ -88,16 +88,16 @@ class ImplicitSolve:
             self._at_second_order(found, found)
         elif isinstance(found, Journal):
             self._on_journal(found)
-        elif isinstance(found, ForwardMode):
+        elif isinstance(found, ForwardMode) and not found.lifts:
             self._forward(found)
-        elif isinstance(found, PushedMode):
+        elif isinstance(found, Forward):
             base = found.root
             lifts = len(found.lifts)
             is_within = lifts == 1 and isinstance(base, ForwardMode) and base.takes_blocks
             if is_within or (base.lets_record and lifts <= 2):
                 self._forward_twice(found)
             elif lifts > 1 or not isinstance(base, Journal) or base.runs_again or base.derivative.has_tangents:
-                found.refuse(self._name, self._span)
+                found.refuse_custom(self._name, self._span)
             else:
                 self._at_second_order(found, base)
         else:
@@ -199,7 +199,7 @@ class ImplicitSolve:
 
     # ---- second order
 
-    def _at_second_order(self, found: Journal | PushedMode, tape: Journal) -> None:
+    def _at_second_order(self, found: Journal | Forward, tape: Journal) -> None:
         """`found`: what records the steps, `tape` itself or a block inside of it."""
         custom = Custom(self._name, self._span, lambda _: None)
         with recording_as(Inside(tape, custom)):
@@ -228,7 +228,7 @@ class ImplicitSolve:
 
     # ---- forward
 
-    def _forward_twice(self, found: PushedMode) -> None:
+    def _forward_twice(self, found: Forward) -> None:
         """In forward mode that `found` lies in."""
         base, effects = found.root, Effects()
         with effects.listening(), recording_as(base if base.lets_record else None):
@@ -260,7 +260,7 @@ class ImplicitSolve:
             sign * numbers(one).astype(np.float64) for sign, one in ((-1.0, given), (1.0, along)) if one is not None
         ]
         change: Array = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-        mode.add_temporary(unknown)
+        mode.duals.add(unknown)
         target = mode.tangent(unknown)
         if target is None:
             return
