@@ -9,11 +9,13 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
+from PIL import Image
 
 import tinote as ti
 from tests.browser.harness import BOTH_FRONT_ENDS, Lab
 from tests.browser.test_pages import Opened
-from tests.browser.test_saved import KERNEL, NO_MODEL, SAVE, reopened
+from tests.browser.test_saved import KERNEL, NO_MODEL, SAVE, picture, red, reopened
+from tests.browser.test_saved import stored as stored_output
 from tests.browser.waiting import expect, poll, still_box
 from tinote.cli.html_export import PageExporter
 from tinote.lang.capture.portable import Portable, read_portable
@@ -122,6 +124,59 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     again.wait_idle()
     again.wait("Number(document.querySelector('.tinote-view')?.dataset.painted) >= 1")
     expect(again.page.locator(FRAME)).to_have_count(0)
+
+
+AHEAD = "[...document.querySelectorAll('.tinote-view')].every((view) => view.tinoteAhead)"
+DISCS = """\
+import tinote as ti
+ti.init()
+x = ti.Vector.field(2, ti.f32, shape=3)
+@ti.kernel
+def start():
+    for i in x:
+        x[i] = ti.Vector([0.1, 0.25 + 0.25 * i])
+@ti.kernel
+def move():
+    for i in x:
+        x[i].x += 0.01
+start()
+view = ti.viz.Particles(x, move, reset=start, radius=8, color=0xe02020, size=300)
+"""
+
+
+@pytest.mark.parametrize("shown", ["view", "VBox([view, ti.viz.slider(view, id, 0, 1, value=0)])"])
+def test_a_view_that_nobody_has_played_leaves_the_picture_of_an_unattended_run(
+    notebook: Any, lab: Lab, pictures: Any, shown: str
+) -> None:
+    """Sixty steps on, until somebody has played longer."""
+    page = notebook(f"{DISCS}from ipywidgets import VBox\n{shown}")
+    page.run_all()
+    page.wait_idle()
+    page.wait(f"document.querySelector('.tinote-view') && {AHEAD}")
+    assert page.python("print(view.steps, round(x[0].x, 2))") == "0 0.1"
+
+    def kept() -> float:
+        found = picture(stored_output(lab, page))
+        discs = red(found)
+        assert discs.sum() > 2.5 * np.pi * 64
+        return float(np.nonzero(discs)[1].mean() / 300)
+
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.set_theme(theme)
+        assert abs(kept() - 0.7) < 0.03
+        saved_picture = picture(stored_output(lab, page)).astype(np.uint8)
+        name = f"ahead_{'box' if 'VBox' in shown else 'view'}_{theme[11:].lower()}.png"
+        Image.fromarray(saved_picture).save(pictures.folder / name)
+    page.page.locator(".tinote-view").get_by_role("button", name="Step").click()
+    page.wait("document.querySelector('.tinote-view').dataset.step === '1'")
+    page.settle()
+    assert abs(kept() - 0.7) < 0.03
+    page.python("view.advance(75)")
+    page.python("view.refresh()")
+    page.wait("document.querySelector('.tinote-view').dataset.step === '76'")
+    page.settle()
+    assert abs(kept() - 0.86) < 0.03
+    assert page.problems == []
 
 
 class Stored:

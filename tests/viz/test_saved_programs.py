@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +15,7 @@ import tinote as ti
 from tests.viz.live import Page, scenario
 from tinote.cli.lab import EXTENSIONS
 from tinote.lang.capture import trial
+from tinote.lang.session.state import session
 from tinote.viz.notebook import front_end
 from tinote.viz.notebook.composed import bundle_of
 from tinote.viz.pages import export, stored
@@ -291,3 +292,65 @@ def test_the_bounds_of_the_player_are_those_of_what_is_stored() -> None:
     parts = json.loads((EXTENSIONS / "tinote" / "static" / "player.json").read_text("utf-8"))
     first = "\n".join(parts["first"])
     assert f"MOST_MEMORY = {stored.LARGEST_MEMORY >> 20} * 2 ** 20" in first
+
+
+def moves_by_chance() -> None:
+    global count
+    count += 1
+    wander(0.01 * count)
+
+
+@ti.kernel
+def wander(dt: ti.f32):
+    for i in x:
+        x[i] += dt * ti.random(ti.f32)
+
+
+@ti.kernel
+def mean() -> ti.f32:
+    found = 0.0
+    for i in x:
+        found += x[i].x
+    return found / 8.0
+
+
+@pytest.mark.parametrize("trail", [0, 4])
+def test_the_picture_kept_is_that_of_frames_that_nobody_has_made(trail: int) -> None:
+    """They leave nothing: memory, numbers in Python, random numbers, the plot and what pages get are at the start."""
+    given = {"size": 120, "energy": mean, "bounds": ((0, 9), (0, 9)), "trail": trail, "unattended_frames": 12}
+
+    def make() -> ti.viz.Particles:
+        return ti.viz.Particles(x, moves_by_chance, steps_per_frame=3, **given)
+
+    async def body(view: ti.viz.Particles, page: Page) -> list[bytes]:
+        page.keeps_up = True
+        launches, before = session.launches, x.to_numpy()
+        first = view.picture()
+        view.keep_program()
+        page.say(kind="ready", view="page")
+        await page.until(lambda: any(message["kind"] == "ahead" for message, _ in page.messages))
+        assert (view.steps, count, session.launches) == (0, 0, launches) and np.array_equal(x.to_numpy(), before)
+        assert len(view.history.table()) == 1 and view.picture() == first
+        message, [png] = next(one for one in page.messages if one[0]["kind"] == "ahead")
+        assert message["step"] == 36 and png != first
+        # What is played from there is what a view makes that nobody has looked ahead in.
+        view.advance(12)
+        assert view.picture() == png
+        page.messages.clear()
+        page.say(kind="ready", view="other")
+        await page.until(lambda: any(message["kind"] == "ahead" for message, _ in page.messages))
+        return [png]
+
+    scenario(make, body)
+
+
+@pytest.mark.parametrize("step", [appends, draws, writes_a_file, None])
+def test_nothing_is_looked_at_ahead_that_might_leave_something(step: Callable[[], object] | None) -> None:
+    async def body(view: ti.viz.Particles, page: Page) -> None:
+        page.keeps_up = True
+        view.keep_program()
+        page.say(kind="ready", view="page")
+        await page.until(lambda: page.frames and not view.playback.background)
+        assert not any(message["kind"] == "ahead" for message, _ in page.messages) and log == []
+
+    scenario(lambda: ti.viz.Particles(x, step, size=120), body)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.session.state import session
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
-from tinote.runtime.memory import Memory
+from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.source import caller
 
 #: The arguments that are numbers, which may differ at each call.
@@ -170,6 +171,23 @@ class Captured:
                 cells[number] = value
         except ValueError:
             raise CaptureError("a captured step has integers of 64 bits", caller()) from None
+
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[None]:
+        """Runs inside leave nothing: at the end, memory and numbers are what they were."""
+        memories = self.tables.memories
+        copies = MemoryCopies(memory for block in self.plan.written if (memory := memories[block]) is not None)
+        values = [holder[name] for holder, name in self._variables]
+        seeds, launches = [instance.last_seed for _, _, instance in self.guards.instances], session.launches
+        try:
+            yield
+        finally:
+            copies.put_back()
+            session.launches = launches
+            for (holder, name), value in zip(self._variables, values, strict=True):
+                holder[name] = value
+            for (_, _, instance), seed in zip(self.guards.instances, seeds, strict=True):
+                instance.last_seed = seed
 
     def _draw(self) -> int:
         """Run instructions that draw random numbers: what has drawn some counts, also where the rest fails."""

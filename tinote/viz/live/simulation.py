@@ -19,6 +19,7 @@ import numpy as np
 
 from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lazy import lazy
 from tinote.source import caller
 from tinote.viz.draw.arguments import checked
@@ -26,6 +27,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import ChartLook, History, as_series
 from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
 from tinote.viz.draw.scale import scale_form
+from tinote.viz.live.ahead import Ahead, look_ahead
 from tinote.viz.live.arguments import Renews, argument, located, number, optional, sides, whole
 from tinote.viz.live.declared import DeclaredView
 from tinote.viz.live.film import record_film
@@ -130,6 +132,8 @@ class LiveSimulation(DeclaredView):
         self.history = History(tuple(quantities))
         self._is_repainting = False
         self._waits_to_be_kept = False
+        self._step_ahead: CapturedFunction | None = None
+        self._ahead: Ahead | None = None
         for name, value in {
             "can_step": step is not None,
             "can_reset": self.reset_function is not None,
@@ -308,15 +312,30 @@ class LiveSimulation(DeclaredView):
         """
         self._waits_to_be_kept = stored_size() > 0 and any(view.state == "playing" for view in list(self._all))
         if stored_size() > 0 and not self._waits_to_be_kept:
-            program, reason = stored.kept(self, stored_size())
-            self.set_trait("program", program)
-            self.set_trait("program_note", reason and f"Kept as a picture: {reason}")
+            kept = stored.kept(self, stored_size())
+            self.set_trait("program", kept.program)
+            self.set_trait("program_note", kept.reason and f"Kept as a picture: {kept.reason}")
+            self._step_ahead, self._ahead = kept.step, None
+            self._look_ahead_soon()
 
     def keep_programs(self) -> None:
         """The same of all views that wait for it: this one plays no longer."""
         for view in list(self._all):
             if view._waits_to_be_kept:
                 view.keep_program()
+
+    def _look_ahead_soon(self) -> None:
+        """Send the page the picture that it stores until somebody has played longer, once it shows the present."""
+        if self.playback.loop is not None and self.credits.connected and self._step_ahead is not None:
+            self.playback.on_loop(lambda: self.playback.spawn(self._look_ahead()))
+
+    async def _look_ahead(self) -> None:
+        await self.playback.hired().run(lambda: None)  # What shows the present is sent first.
+        step, is_playing = self._step_ahead, any(view.state == "playing" for view in list(self._all))
+        if self._ahead is None and step is not None and not self.steps and not is_playing:
+            self._ahead = look_ahead(self.playback, step, self.unattended_frames)
+        if self._ahead is not None and self.comm is not None:
+            self.send({"kind": "ahead", "step": self._ahead.step}, buffers=[self._ahead.png])
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         return self.page_bundle([self], repr(self)) if for_page() else super()._repr_mimebundle_()
@@ -440,6 +459,7 @@ class LiveSimulation(DeclaredView):
 
     def first_frame(self) -> None:
         self.playback.request(self.again)
+        self._look_ahead_soon()
 
     def again(self) -> Frame:
         """The frame that was shown last, for a page that has been opened."""

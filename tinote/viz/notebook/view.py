@@ -18,7 +18,7 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -282,6 +282,22 @@ class Worker:
 
         self._jobs.put(job)
         return await future
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Once the job under way has ended, no other one begins."""
+        waits, goes_on = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            waits.set()
+            goes_on.wait()
+
+        self._jobs.put(wait)
+        waits.wait()
+        try:
+            yield
+        finally:
+            goes_on.set()
 
     def close(self) -> None:
         """End the thread after the jobs that it has."""

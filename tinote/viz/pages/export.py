@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ipywidgets import Box, GridBox, HBox, Widget
 
 from tinote.errors import TinoteError
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.portable import Portable, portable
 from tinote.lang.session.owners import take_all_gradients
 from tinote.lazy import lazy
@@ -93,22 +94,24 @@ def report(views: Iterable[Shown]) -> list[str]:
 # ---- a view that runs
 
 
-def running(view: Any, *, unasked: bool = False) -> Running:
+def running(view: Any, *, unasked: bool = False, step: CapturedFunction | None = None) -> Running:
     """`view` as a page runs it, from its present state. Raises `ViewError` and `CaptureError` where its step, its reset
     or what it shows cannot be captured; a quantity or a handler that cannot is left out, and named. `unasked`: so are
-    functions of which it is not known that to run them changes nothing but memory and numbers.
+    functions of which it is not known that to run them changes nothing but memory and numbers. `step`: what captures
+    the view's step, for one that needs it besides.
     """
     if view.state == "playing":
         raise ViewError("the view is playing; pause it first")
-    return contextvars.Context().run(_Described(view, unasked).running)
+    return contextvars.Context().run(_Described(view, unasked, step).running)
 
 
 class _Described:
     """A view, as it is described to a page."""
 
-    def __init__(self, view: Any, unasked: bool = False) -> None:
+    def __init__(self, view: Any, unasked: bool = False, step: CapturedFunction | None = None) -> None:
         self.view = view
         self.unasked = unasked
+        self.step = step
         self.functions: ViewFunctions = view.page_functions()
         self.sources = Sources()
         self.missing: list[Missing] = []
@@ -121,7 +124,7 @@ class _Described:
         view, functions = self.view, self.functions
         look = view.page_look(self.sources)
         if functions.step is not None:
-            self._add("step", with_values(functions.step, ()))
+            self._add("step", self.step or with_values(functions.step, ()))
         if functions.reset is not None:
             self._add("reset", with_values(functions.reset, ()))
         for name, function in self.sources.functions.items():

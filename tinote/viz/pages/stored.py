@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tinote.errors import TinoteError
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
 from tinote.runtime.seam import seam
@@ -19,6 +20,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.front_end import PAGE_TYPE, Bundle
 from tinote.viz.pages.bundle import ENGINES, payload, unpacked
 from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
+from tinote.viz.pages.functions import with_values
 
 LARGEST_MEMORY = 256 << 20
 """The most bytes of memory that a program of a notebook's output gets, also in `static/pages/player.js`."""
@@ -48,10 +50,13 @@ def _stored(view: Any) -> dict[str, Any]:
 
 
 class Kept(NamedTuple):
-    """How a view runs without a kernel, or the reason why the notebook has only a picture of it."""
+    """How a view runs without a kernel, or the reason why the notebook has only a picture of it; and the captured step,
+    where that and what is sampled are known to change nothing but memory and numbers.
+    """
 
     program: str
     reason: str = ""
+    step: CapturedFunction | None = None
 
 
 def kept(view: Any, largest: int) -> Kept:
@@ -63,8 +68,10 @@ def kept(view: Any, largest: int) -> Kept:
         return Kept("", "launches are recorded")
     if config.arch == "python" or config.kernel_profiler:
         return Kept("", "kernels run as Python" if config.arch == "python" else "kernels are profiled")
+    function = view.page_functions().step
+    step = None if function is None else CapturedFunction(with_values(function, ()), (), unasked=True)
     try:
-        made = running(view, unasked=True)
+        made = running(view, unasked=True, step=step)
     except TinoteError as error:
         of_code = error.span.line and not isinstance(error, ViewError)  # which is about the view
         place = f"{location_name(error.span)}: " if of_code else ""
@@ -77,7 +84,8 @@ def kept(view: Any, largest: int) -> Kept:
     found = payload({**made._asdict(), "name": repr(view)})
     if len(found) > largest:
         return Kept("", f"it takes {len(found):,} bytes, and ti.viz.set_stored_size({largest}) is the most")
-    return Kept(found)
+    samples_all = len(made.described["plots"]) == len(view.frames.quantities)
+    return Kept(found, step=step if samples_all else None)
 
 
 def place_kept(pages: Pages, views: Any) -> str:

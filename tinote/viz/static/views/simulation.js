@@ -393,9 +393,13 @@ function simulationView({
   const showKept = () => {
     kept.textContent = model.get("program_note") ?? "";
   };
-  // For what stores the notebook's outputs (the extension for JupyterLab).
+  // For what stores the notebook's outputs (the extension for JupyterLab): how the view runs without a kernel, and its
+  // picture after some steps that nobody has seen yet.
   const keepProgram = () => {
     el.tinoteProgram = model.get("program") ?? "";
+  };
+  const keepAhead = async ({ step }, [png]) => {
+    el.tinoteAhead = { step, image: await createImageBitmap(new Blob([png], { type: "image/png" })) };
   };
   const watched = {
     "change:state": showState,
@@ -413,6 +417,7 @@ function simulationView({
   }
   const receive = (message, buffers) => {
     if (message.kind === "file" && message.page === here) download(message.name, message.type, buffers[0]);
+    if (message.kind === "ahead") keepAhead(message, buffers);
   };
   model.on("msg:custom", receive);
   const forgetTheme = watchTheme(showTheme);

@@ -88,6 +88,21 @@
     edge(style.borderLeftColor, box.left, box.top, left, box.height);
   }
 
+  /** The picture that stands for a view until somebody has played longer, if there is one. */
+  function aheadOf(view) {
+    const { tinoteAhead: ahead, dataset } = view;
+    return ahead && dataset.state !== "playing" && Number(dataset.step) < ahead.step ? ahead.image : null;
+  }
+
+  /** This picture, in the place of what a view shows. */
+  function* aheadOfTime(image, group, clip) {
+    const around = group.getBoundingClientRect();
+    const scale = Math.min(1, around.width / image.width, around.height / image.height);
+    const box = new DOMRect(around.left, around.top, scale * image.width, scale * image.height);
+    const paint = (context) => context.drawImage(image, box.left, box.top, box.width, box.height);
+    if (box.width && box.height) yield { box, clip, paint };
+  }
+
   /** The strokes that paint what `node` shows, each with the rectangle that it fills. */
   function* strokes(node, clip) {
     if (node.nodeType === Node.TEXT_NODE) {
@@ -97,6 +112,11 @@
     if (node.nodeType !== Node.ELEMENT_NODE || node.matches(LEFT_OUT)) return;
     const style = getComputedStyle(node);
     if (style.display === "none" || style.visibility === "hidden") return;
+    const ahead = aheadOf(node);
+    if (ahead) {
+      yield* aheadOfTime(ahead, node.querySelector(".tinote-group"), clip);
+      return;
+    }
     const box = node.getBoundingClientRect();
     if (box.width && box.height && paintsItself(node, style))
       yield { box, clip, paint: (context) => paintBox(context, node, box, style) };

@@ -1,0 +1,60 @@
+"""The picture of a view under way that nobody has played: the notebook keeps it until somebody has played longer."""
+
+from __future__ import annotations
+
+import contextvars
+import time
+from typing import NamedTuple
+
+from tinote.errors import TinoteError
+from tinote.lang.capture.captured import Captured
+from tinote.lang.capture.captured_function import CapturedFunction
+from tinote.lang.session.state import session
+from tinote.viz.live.frames import FrameMaker
+from tinote.viz.live.playback import Playback
+from tinote.viz.live.whole import whole_picture
+
+LONGEST_LOOK = 0.5
+"""Seconds that the steps may take; the kernel does nothing else meanwhile."""
+
+
+class Ahead(NamedTuple):
+    """A picture of the state after this number of steps, as a PNG file."""
+
+    step: int
+    png: bytes
+
+
+def look_ahead(playback: Playback, step: CapturedFunction, frames: int) -> Ahead | None:
+    """The picture after this number of frames, or those that the time suffices for; the simulation and the view are
+    left at their start. `step` is the view's. Nothing where something has changed since it was captured. Must run on
+    the thread that cells run on, while no view plays.
+    """
+    try:
+        program = contextvars.Context().run(step.captured)
+        if not program.guards.are_owned:
+            return None
+        with playback.hired().held():
+            return playback.apart(_picture_ahead, playback.frames, program, frames)
+    except TinoteError:  # It is said when somebody plays.
+        return None
+
+
+def _picture_ahead(frames: FrameMaker, program: Captured, count: int) -> Ahead | None:
+    view, end = frames.view, time.perf_counter() + LONGEST_LOOK
+    try:
+        with session.on_cpu(), program.undone():
+            for _ in range(count):
+                for _ in range(view.steps_per_frame):
+                    program.run(())
+                    frames.steps += 1
+                    if time.perf_counter() > end:
+                        break
+                frames.sampled()
+                if time.perf_counter() > end:
+                    break
+            return Ahead(frames.steps, whole_picture(view, frames.last_frame).png()) if frames.steps else None
+    finally:
+        frames.steps = 0
+        view.history.clear()
+        frames.present()
