@@ -126,6 +126,28 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     expect(again.page.locator(FRAME)).to_have_count(0)
 
 
+@pytest.mark.parametrize("saving", ["first", "second"])
+def test_two_tabs_on_a_notebook_keep_the_program(notebook: Any, reopened: Any, lab: Lab, saving: str) -> None:
+    """The cell has run in the second one last, and either of them saves."""
+    page = notebook(SHOWN)
+    assert len(saved(page, lab, 1)[0]["views"]) == 1
+    other = reopened(page.name)
+    other.run_all()
+    other.wait_idle()
+    other.wait(f"document.querySelectorAll('.tinote-view').length === 1 && {PROGRAM}")
+    other.wait("Number(document.querySelector('.tinote-view').dataset.painted) >= 1")
+    saves = page if saving == "first" else other
+    saves.page.evaluate(SAVE)
+    output = stored_output(lab, saves)
+    assert len(output["data"][VIEW_TYPE].get("views", [])) == 1 and np.ptp(picture(output)) > 100
+    # The view goes on where its cell has run.
+    other.page.locator(".tinote-view").get_by_role("button", name="Step").click()
+    other.wait("document.querySelector('.tinote-view').dataset.step === '1'")
+    # What a kernel says goes to all tabs, also of what only the other one has.
+    known = (NO_MODEL, "Comm not found")
+    assert [one for tab in (page, other) for one in tab.problems if not any(word in one for word in known)] == []
+
+
 AHEAD = "[...document.querySelectorAll('.tinote-view')].every((view) => view.tinoteAhead)"
 DISCS = """\
 import tinote as ti
