@@ -256,6 +256,30 @@ view
 """
 
 
+# Of each button: its size, and the least contrast of its edge with what is inside and around it, by WCAG's formula.
+CONTROLS = """() => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const luminance = (...colors) => {
+        for (const color of colors) {
+            canvas.fillStyle = color;
+            canvas.fillRect(0, 0, 1, 1);
+        }
+        const parts = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((c) => c / 255);
+        const [r, g, b] = parts.map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const paper = getComputedStyle(document.body).getPropertyValue('--jp-layout-color0');
+    return [...document.querySelectorAll('.tinote-controls button:not([hidden]):enabled')].map((button) => {
+        const { backgroundColor, borderTopColor } = getComputedStyle(button);
+        const { width, height } = button.getBoundingClientRect();
+        const edge = luminance(paper, borderTopColor);
+        const beside = [luminance(paper), luminance(paper, backgroundColor)];
+        const ratios = beside.map((one) => (Math.max(one, edge) + 0.05) / (Math.min(one, edge) + 0.05));
+        return [[width, height], Math.min(...ratios)];
+    });
+}"""
+
+
 def test_contours_and_arrows_in_the_page_are_those_of_the_still_picture(notebook):
     page = notebook(FLOW)
     page.run_all()
@@ -285,6 +309,10 @@ def test_contours_and_arrows_in_the_page_are_those_of_the_still_picture(notebook
         return inside and play["y"] == save["y"] and speed["y"] >= save["y"] + save["height"]
 
     poll(is_narrow, True)
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.set_theme(theme)
+        for size, contrast in page.page.evaluate(CONTROLS):
+            assert min(size) >= 24 and contrast >= 3, (theme, size, contrast)
     assert page.problems == []
 
 
