@@ -1,4 +1,4 @@
-"""The picture of a view under way that nobody has played: the notebook keeps it until somebody has played longer."""
+"""The picture of an unattended run that the notebook keeps of a view, until the user has played it for longer."""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ class LiveSimulation(DeclaredView):
                 view.keep_program()
 
     def _look_ahead_soon(self) -> None:
-        """Send the page the picture that it stores until somebody has played longer, once it shows the present."""
+        """Send the page the picture that it stores until the user has played longer, once it shows the present."""
         if self.playback.loop is not None and self.credits.connected and self._step_ahead is not None:
             self.playback.on_loop(lambda: self.playback.spawn(self._look_ahead()))
 
