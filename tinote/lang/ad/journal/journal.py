@@ -987,7 +987,7 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
-        adjoints = SweepAdjoints((), self.tangents, apart=self.duals_apart, begin=self.begin_gradients)
+        adjoints = SweepAdjoints((), self.tangents, 1, self.duals_apart, self.begin_gradients)
         further = self._has_initialising_writes, adjoints, self.active
         return Sweep(self.events, self.saved, gradients or self.derivative, done, *further)
 

@@ -102,20 +102,31 @@ class SweepAdjoints:
     the sweep, if there is one.
     """
 
-    observer: SweepObserver | None = None
+    # Each tape makes one.
+    __slots__ = (
+        "_adjoints",
+        "_apart",
+        "_bound",
+        "_directions",
+        "_has_tangents",
+        "begin",
+        "numbers",
+        "observer",
+        "tangents",
+    )
 
     def __init__(
         self,
         buffers: Iterable[Buffer] = (),
         tangents: Mapping[Buffer, Buffer] | None = None,
         directions: int = 1,
-        *,
         apart: Mapping[Buffer, Buffer] = _NOTHING_APART,
         begin: BeginGradients | None = None,
     ) -> None:
         self._directions = directions
         self._apart = apart
         self.begin = begin
+        self.observer: SweepObserver | None = None
         self._adjoints: dict[Buffer, Buffer] = {}
         self.numbers: dict[int, Dual] = {}
         self.tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
