@@ -153,20 +153,26 @@ class Way:
 
     def reverse(self, record: CapturedStep, seeds: Sequence[float], adjoints: SweepAdjoints) -> list[float]:
         """Run the gradient of a record from these adjoints of its results; returns those of its active arguments."""
+        ready, kept, numbers = self._prepared, record.kept, record.numbers
+        held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
         with record.step.lock:
-            ready, kept = self._prepared, record.kept
-            held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
-            for block, buffer in self._temporaries.items():
-                adjoint = adjoints.of(buffer) or temporary_shadow(buffer, "grad")
-                held.append(adjoint)
-                ready.point(block, memory_of(adjoint).begin)
+            # Each step asks; a loop over nothing takes longer than the question whether there is anything.
+            if self._temporaries:
+                for block, buffer in self._temporaries.items():
+                    adjoint = adjoints.of(buffer) or temporary_shadow(buffer, "grad")
+                    held.append(adjoint)
+                    ready.point(block, memory_of(adjoint).begin)
             if kept is not None:
                 for block, offset in self._blocks.items():
                     ready.point(block, kept.begin + offset)
-            for register, number in zip(self.registers, record.numbers, strict=True):
-                ready.integers[register] = number
-            for register, seed in zip(self.seeds, seeds, strict=True):
-                ready.floats[register] = seed
+            if numbers:
+                integers = ready.integers
+                for register, number in zip(self.registers, numbers, strict=True):
+                    integers[register] = number
+            if seeds:
+                floats = ready.floats
+                for register, seed in zip(self.seeds, seeds, strict=True):
+                    floats[register] = seed
             end = ready.ends[ready.run()]
             return [ready.number(part.parts[0]) for part in end.result.parts] if self._has_adjoints else []
 
