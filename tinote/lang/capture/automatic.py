@@ -16,8 +16,9 @@ is captured anew; a number in Python that has changed becomes a variable of the 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tinote.errors import CaptureError
@@ -238,6 +239,29 @@ class AutomaticCapture:
                 self._attempts.found(live)
         elif learning.idle >= _PATIENCE:
             self._refuse(learning.why_idle())
+
+
+class StepAhead:
+    """A captured step that can be run ahead of time, for a look at what it will do."""
+
+    def __init__(self, step: CapturedFunction) -> None:
+        self._step = step
+
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[Callable[[], object] | None]:
+        """What runs the step on the CPU; at the end of the block all is as it was before. None where something has
+        changed since it was captured. Raises `CaptureError`.
+        """
+        program = contextvars.Context().run(self._program)
+        if program is None:
+            yield None
+            return
+        with session.on_cpu(), program.undone():
+            yield lambda: program.run(())
+
+    def _program(self) -> Captured | None:
+        found = self._step.captured()
+        return found if found.guards.are_owned else None
 
 
 def _notes(error: CaptureError) -> None:

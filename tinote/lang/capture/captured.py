@@ -152,7 +152,8 @@ class Captured:
 
     def start(self, args: Sequence[Any]) -> int:
         """Run the instructions; returns the number of the end that was reached, or `NOWHERE_READY`."""
-        self.take(args)
+        if self._inputs or self._globals:
+            self.take(args)
         return self.go()
 
     def take(self, args: Sequence[Any]) -> None:

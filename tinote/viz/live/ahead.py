@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import time
 from typing import NamedTuple
 
 from tinote.errors import TinoteError
-from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.captured_function import CapturedFunction
-from tinote.lang.session.state import session
+from tinote.lang.capture.automatic import StepAhead
 from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.playback import Playback
 from tinote.viz.live.whole import whole_picture
@@ -25,28 +22,27 @@ class Ahead(NamedTuple):
     png: bytes
 
 
-def look_ahead(playback: Playback, step: CapturedFunction, frames: int) -> Ahead | None:
+def look_ahead(playback: Playback, step: StepAhead, frames: int) -> Ahead | None:
     """The picture after this number of frames, or those that the time suffices for; the simulation and the view are
     left at their start. `step` is the view's. Nothing where something has changed since it was captured. Must run on
     the thread that cells run on, while no view plays.
     """
     try:
-        program = contextvars.Context().run(step.captured)
-        if not program.guards.are_owned:
-            return None
         with playback.hired().held():
-            return playback.apart(_picture_ahead, playback.frames, program, frames)
+            return playback.apart(_picture_ahead, playback.frames, step, frames)
     except TinoteError:  # It is said when somebody plays.
         return None
 
 
-def _picture_ahead(frames: FrameMaker, program: Captured, count: int) -> Ahead | None:
+def _picture_ahead(frames: FrameMaker, step: StepAhead, count: int) -> Ahead | None:
     view, end = frames.view, time.perf_counter() + LONGEST_LOOK
     try:
-        with session.on_cpu(), program.undone():
+        with step.undone() as run:
+            if run is None:
+                return None
             for _ in range(count):
                 for _ in range(view.steps_per_frame):
-                    program.run(())
+                    run()
                     frames.steps += 1
                     if time.perf_counter() > end:
                         break
@@ -58,3 +54,4 @@ def _picture_ahead(frames: FrameMaker, program: Captured, count: int) -> Ahead |
         frames.steps = 0
         view.history.clear()
         frames.present()
+        view.renew_page()

@@ -596,8 +596,11 @@ class Scene(LabelledSimulation):
     def _page_draws(self) -> bool:
         return bool(self._drawing) and self._drawing >= self.credits.copies
 
-    def again(self) -> Frame:
+    def renew_page(self) -> None:
         self._sender.forget()
+
+    def again(self) -> Frame:
+        self.renew_page()
         return self._once_more()
 
     def _once_more(self) -> Frame:

@@ -86,6 +86,9 @@ class SimulatedView(LiveView):
         """
         raise NotImplementedError
 
+    def renew_page(self) -> None:
+        """The page has not got the frames that were made last: the next one has all that it needs."""
+
     def kept(self, *, whole: bool) -> Frame:
         """What pages keep from frame to frame, besides the plot: all of it (`whole`), or what the last frame has added.
         Its binary parts follow those of the frame.

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tinote.errors import SerializationError
-from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
-from tinote.lang.capture.captured_function import CapturedFunction
+from tinote.lang.capture.automatic import AutomaticCapture, StepAhead, StepCapture
 from tinote.lazy import lazy
 from tinote.source import caller
 from tinote.viz.draw.arguments import checked
@@ -132,7 +131,7 @@ class LiveSimulation(DeclaredView):
         self.history = History(tuple(quantities))
         self._is_repainting = False
         self._waits_to_be_kept = False
-        self._step_ahead: CapturedFunction | None = None
+        self._step_ahead: StepAhead | None = None
         self._ahead: Ahead | None = None
         for name, value in {
             "can_step": step is not None,

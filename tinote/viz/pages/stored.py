@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tinote.errors import TinoteError
+from tinote.lang.capture.automatic import StepAhead
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
@@ -56,7 +57,7 @@ class Kept(NamedTuple):
 
     program: str
     reason: str = ""
-    step: CapturedFunction | None = None
+    step: StepAhead | None = None
 
 
 def kept(view: Any, largest: int) -> Kept:
@@ -85,7 +86,7 @@ def kept(view: Any, largest: int) -> Kept:
     if len(found) > largest:
         return Kept("", f"it takes {len(found):,} bytes, and ti.viz.set_stored_size({largest}) is the most")
     samples_all = len(made.described["plots"]) == len(view.frames.quantities)
-    return Kept(found, step=step if samples_all else None)
+    return Kept(found, step=StepAhead(step) if step is not None and samples_all else None)
 
 
 def place_kept(pages: Pages, views: Any) -> str:
