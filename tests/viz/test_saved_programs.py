@@ -314,6 +314,27 @@ def mean() -> ti.f32:
     return found / 8.0
 
 
+def test_after_a_look_ahead_a_scene_sends_all_that_its_page_lacks() -> None:
+    def make() -> ti.viz.Scene:
+        scene = ti.viz.Scene(moves_by_chance, renderer="page", size=(60, 40), unattended_frames=3)
+        return scene.particles(ti.Vector.field(3, ti.f32, shape=4), radius=0.2, color="#d94f5c")
+
+    async def body(view: ti.viz.Scene, page: Page) -> None:
+        page.keeps_up = True
+        view.keep_program()
+        page.say(kind="look", view="page", order=1, draws=True, dark=False, scale=1.0)
+        page.say(kind="ready", view="page")
+        await page.until(lambda: any(message["kind"] == "ahead" for message, _ in page.messages))
+        page.messages.clear()
+        page.say(kind="step")
+        await page.until(lambda: any("scene" in message for message, _ in page.messages))
+        scene, arrays = next((message["scene"], data) for message, data in page.messages if "scene" in message)
+        named = {item[name] for item in scene["items"] for name in ("positions", "colors") if name in item}
+        assert named <= set(scene["parts"]) and len(arrays) >= len(scene["parts"]) > 1
+
+    scenario(make, body)
+
+
 @pytest.mark.parametrize("trail", [0, 4])
 def test_the_picture_kept_is_that_of_frames_that_nobody_has_made(trail: int) -> None:
     """They leave nothing: memory, numbers in Python, random numbers, the plot and what pages get are at the start."""
