@@ -12,6 +12,7 @@ import dataclasses
 import doctest
 import enum
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -169,6 +170,19 @@ EXAMPLES = [
 ]
 
 
+@pytest.fixture
+def jax_as_it_comes() -> Iterator[None]:
+    """In single precision: peers of the benchmarks, which other tests of this process import, ask for double."""
+    jax = sys.modules.get("jax")
+    before = jax is not None and jax.config.read("jax_enable_x64")
+    if jax is not None and before:
+        jax.config.update("jax_enable_x64", False)
+    yield
+    if jax is not None and before:
+        jax.config.update("jax_enable_x64", True)
+
+
+@pytest.mark.usefixtures("jax_as_it_comes")
 @pytest.mark.parametrize(("text", "name"), EXAMPLES)
 def test_its_examples_print_what_they_show(
     text: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
