@@ -354,7 +354,7 @@ def test_the_picture_kept_is_that_of_frames_that_nobody_has_made(trail: int) -> 
         assert len(view.history.table()) == 1 and view.picture() == first
         message, [png] = next(one for one in page.messages if one[0]["kind"] == "ahead")
         assert message["step"] == 36 and png != first
-        # What is played from there is what a view makes that nobody has looked ahead in.
+        # Looking ahead changes nothing in what is played afterwards.
         view.advance(12)
         assert view.picture() == png
         page.messages.clear()

@@ -6,6 +6,7 @@ from typing import Any
 
 from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value
 from tinote.compiler.protocol import members_of, space_of
+from tinote.errors import shown
 from tinote.ir.nodes import Lit
 from tinote.ir.types import Tensor, Type
 
@@ -28,7 +29,7 @@ def describe(front: Any) -> str:
     if front is None:
         return "None"
     if isinstance(front, int) and front.bit_length() > 256:
-        return f"an integer of {front.bit_length():,} bits"
+        return shown(front)
     if isinstance(front, str) and len(front) > 60:
         return f"the text {front[:50]!r}…"
     if isinstance(front, bool | int | float | str):

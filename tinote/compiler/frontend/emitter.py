@@ -40,6 +40,7 @@ from tinote.errors import (
     NotAvailableError,
     Note,
     TinoteError,
+    shown,
 )
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
@@ -370,7 +371,7 @@ class Emitter:
             return Value(Lit(front, u1))
         if isinstance(front, int):
             if front.bit_length() > 1023:
-                self.error(f"an integer of {front.bit_length():,} bits fits no number type")
+                self.error(f"{shown(front)} fits no number type")
             return Value(Lit(front, weak_int))
         if isinstance(front, float):
             return Value(Lit(front, weak_float))

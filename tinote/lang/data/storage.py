@@ -1,6 +1,4 @@
-"""Where a field's numbers are: its place in memory, its gradient and dual beside it, and how it comes into another
-process.
-"""
+"""The storage of a field: its place in memory, its gradient and dual, and its transfer to another process."""
 
 from __future__ import annotations
 

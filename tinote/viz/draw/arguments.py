@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, Union
 
 import numpy as np
 
+from tinote import errors
 from tinote.errors import closest
 from tinote.viz.draw.arrays import ViewError
 
@@ -81,7 +82,7 @@ def checked_methods(kind: type[Class]) -> type[Class]:
 def shown(value: Any) -> str:
     """A value in a message: as it is written if that is short, else what it is."""
     plain = isinstance(value, str | bytes | int | float | complex | NoneType | list | tuple | dict | set)
-    text = repr(value) if plain else ""
+    text = errors.shown(value) if plain else ""
     if text and len(text) <= LONGEST_SHOWN:
         return text
     if inspect.isroutine(value):

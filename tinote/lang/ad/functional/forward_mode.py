@@ -17,7 +17,7 @@ from tinote.lang.ad.functional.layer import Execute
 from tinote.lang.ad.functional.own_duals import OwnDuals
 from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.functional.tangent_fields import TangentFields
-from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
+from tinote.lang.ad.journal.touched_gradients import fields_with_gradients, give_gradients_duals
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -102,7 +102,11 @@ class ForwardMode(Forward):
     @property
     def shadows_with_values(self) -> set[Buffer]:
         # Gradients are values, which have tangents.
-        return {field.grad.buffer for field in _with_gradients()} if self.place.is_own else super().shadows_with_values
+        return (
+            {field.grad.buffer for field in fields_with_gradients()}
+            if self.place.is_own
+            else super().shadows_with_values
+        )
 
     def tangent(self, buffer: Buffer) -> Buffer | None:
         """The dual that a field has in this block, if any."""
@@ -211,10 +215,6 @@ def floats_with_tangents() -> list[Field]:
         if field.buffer.primal is None and field.buffer.dtype.kind == "f" and not field.buffer.no_tangent
     ]
     return [*found, *[field.grad for field in found if field.has_grad]]
-
-
-def _with_gradients() -> list[Field]:
-    return [field for field in list(session.fields) if field.buffer.primal is None and field.has_grad]
 
 
 def refuse_block(what: str, outer: Recorder | None) -> NoReturn:

@@ -21,6 +21,7 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     tangent_of,
     temporary_shadow,
 )
+from tinote.lang.ad.journal.touched_gradients import fields_with_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import store
 from tinote.lang.data.traced import Trace, Traced, arranged, constants
@@ -32,7 +33,7 @@ from tinote.lang.kernels.arguments import (
     request_with_temporaries,
 )
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import note_overwriting, session
+from tinote.lang.session.state import note_overwriting
 from tinote.source import NOWHERE, caller
 
 _GRADIENT = Request(Derivative.FORWARD_OVER_REVERSE)
@@ -159,9 +160,7 @@ class OwnDuals:
 
     def preparing_gradient(self, layer: Layer) -> bool:
         """Gradients get duals. Gives whether any had none."""
-        missing = [
-            f.grad for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not f.grad.has_dual
-        ]
+        missing = [field.grad for field in fields_with_gradients() if not field.grad.has_dual]
         for gradient in missing:
             gradient.ensure_dual()
         return bool(missing)

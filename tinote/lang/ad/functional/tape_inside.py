@@ -42,7 +42,7 @@ from tinote.lang.ad.functional.tangent_fields import is_tangent_field
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
+from tinote.lang.ad.journal.touched_gradients import fields_with_gradients, give_gradients_duals
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import accumulate, as_array, held_now
@@ -110,7 +110,7 @@ class _RecordedTape(TapeInside):
 
     def enter(self) -> None:
         super().enter()
-        fields = [] if self._clears else _with_gradients()
+        fields = [] if self._clears else fields_with_gradients()
         #: the gradients before the tape, where it adds to them
         self._before = {field.grad.buffer: np.array(numbers(field.grad.buffer)) for field in fields}
 
@@ -180,7 +180,9 @@ class _TapeGradient(InnerGradient):
         self._taken = dict(tape.trace.taken_in)
         self._touched = tape.changed_gradients() | {loss.grad.buffer}
         #: the fields of the gradients that are results
-        self._fields = sorted([f for f in _with_gradients() if f.grad.buffer in self._touched], key=lambda f: f.name)
+        self._fields = sorted(
+            [f for f in fields_with_gradients() if f.grad.buffer in self._touched], key=lambda f: f.name
+        )
         #: the sweep starts with what gradients hold
         self._added = [field for field in self._fields if field.grad.buffer in before and field is not loss]
         self._results = [loss, *self._added]
@@ -192,7 +194,7 @@ class _TapeGradient(InnerGradient):
     def add(self, launches: int, *, clears: bool) -> None:
         """Add the record. `launches`: how many random ones there were before the sweep."""
         effects, self._launches, self._clears = self._effects, launches, clears
-        every = {field.grad.buffer for field in _with_gradients()}
+        every = {field.grad.buffer for field in fields_with_gradients()}
         self.recording.custom(
             Custom(
                 self.inner.name,
@@ -232,10 +234,6 @@ class _TapeGradient(InnerGradient):
                 accumulate(adjoint, as_array(product.value))
 
 
-def _with_gradients() -> list[Field]:
-    return [field for field in list(session.fields) if field.buffer.primal is None and field.has_grad]
-
-
 class _TapeAsFunction(TapeInside):
     """The tape as a function that runs again, in the recording `outer` or in a block of pushforwards."""
 
@@ -248,7 +246,7 @@ class _TapeAsFunction(TapeInside):
         tape, outer = self._tape, self._outer
         tape.lost_values()
         changed = tape.changed_gradients() - {self._loss.grad.buffer}
-        known = [field for field in _with_gradients() if not is_tangent_field(field)]
+        known = [field for field in fields_with_gradients() if not is_tangent_field(field)]
         fields = [field for field in known if field.grad.buffer in changed]
         found = self._gradients(fields) if fields else []
         have_values = outer.shadows_with_values

@@ -36,7 +36,7 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_shadow,
     write_tangents,
 )
-from tinote.lang.ad.journal.touched_gradients import touched_by, touched_gradients, with_duals
+from tinote.lang.ad.journal.touched_gradients import fields_with_gradients, touched_by, touched_gradients, with_duals
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
@@ -469,8 +469,8 @@ class Journal(Recorder):
             self.shadows_before = ShadowsBefore()
         self.shadows_before.keep(own_gradients())
         if self.derivative.has_tangents:
-            for field in list(session.fields):
-                if field.buffer.primal is None and field.has_grad and field.grad.has_dual:
+            for field in fields_with_gradients():
+                if field.grad.has_dual:
                     self.shadows_before.add_blocks([field.grad.dual.memory])
 
     def take_gradients_back(self) -> None:

@@ -9,6 +9,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.events import Event
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.temporary_adjoints import Launched
+from tinote.lang.data.fields import Field
 from tinote.lang.index_regions import IndexRegions, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments
@@ -67,12 +68,16 @@ def with_duals(gradients: Iterable[Buffer]) -> list[Buffer]:
     return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
 
 
+def fields_with_gradients() -> list[Field]:
+    """All fields that have a gradient; gradients and duals themselves are none."""
+    return [field for field in list(session.fields) if field.buffer.primal is None and field.has_grad]
+
+
 def give_gradients_duals() -> None:
     """Give every field that has a gradient a dual, if it has none, and its gradient too."""
-    for field in list(session.fields):
-        if field.buffer.primal is None and field.has_grad:
-            for one in (field, field.grad):
-                one.ensure_dual()
+    for field in fields_with_gradients():
+        for one in (field, field.grad):
+            one.ensure_dual()
 
 
 def _with_same_duals(touched: Mapping[Buffer, IndexRegions]) -> Mapping[Buffer, IndexRegions]:
