@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -28,7 +29,7 @@ from tinote.compiler.launch.native import Native
 from tinote.runtime import jit
 from tinote.runtime.memory import Memory
 from tinote.runtime.native import generate, half_text, runtime_text
-from tinote.runtime.seam import Listener, seam, silently
+from tinote.runtime.seam import Listener, listeners, silently
 
 pytestmark = [pytest.mark.emulated, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -127,7 +128,7 @@ def _place_of(value: int, memories: list[Memory]) -> tuple[int, int]:
 
 
 @contextmanager
-def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launches]:
+def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
     texts: dict[int, str] = {}
     compile_image = jit.compile_image
 
@@ -137,11 +138,9 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launches]:
         return image, binary
 
     monkeypatch.setattr(jit, "compile_image", compiled)
-    found = seam.listener = Launches(texts)
-    try:
-        yield found
-    finally:
-        seam.listener = None
+    found = Launches(texts)
+    monkeypatch.setitem(listeners, get_ident(), found)
+    return found
 
 
 def windows_text(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tinote.runtime.pool import pool
-from tinote.runtime.seam import active_listener, seam
+from tinote.runtime.seam import active_listener, listeners
 
 #: More than any machine has, and safely below what address arithmetic on 64 bits can hold.
 LARGEST = 1 << 47
@@ -44,7 +44,7 @@ class Memory:
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._owner)) if nbytes else 0
         if clear and not is_zero:
             ctypes.memset(self.address, 0, nbytes)
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.making(self, clear)
 
     def view(self) -> memoryview:
@@ -55,7 +55,7 @@ class Memory:
         """The same bytes elsewhere."""
         found = Memory(self.nbytes, clear=False)
         ctypes.memmove(found.address, self.address, self.nbytes)
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.copying(found, self)
         return found
 
@@ -83,13 +83,13 @@ class Memory:
 
     def restore(self, copy: Memory) -> None:
         """The bytes that `copy` gave."""
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.copying(self, copy)
         ctypes.memmove(self.address, copy.address, copy.nbytes)
 
     def clear(self) -> None:
         """Set all bytes to zero."""
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.clearing(self)
         if self.nbytes <= len(_ZEROS):
             self._owner[:] = _ZEROS[: self.nbytes]

@@ -22,7 +22,7 @@ from typing import Any
 
 from tinote.runtime.memory import LARGEST, Memory, readable_size
 from tinote.runtime.pool import pool
-from tinote.runtime.seam import active_listener, seam
+from tinote.runtime.seam import active_listener, listeners
 
 #: Bytes on the device come in multiples of this.
 ROUND = 16
@@ -73,7 +73,7 @@ class ResidentMemory(Memory):
         with _lock:
             _known[self.begin] = weakref.ref(self, functools.partial(_forget, self.begin))
             _sorted.clear()
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.making(self, clear)
 
     def __del__(self) -> None:
@@ -163,13 +163,13 @@ class ResidentMemory(Memory):
     def copy(self) -> Memory:
         with self.device.lock:
             found = ResidentMemory(self.device, self.nbytes, clear=False)
-            if seam.listener is not None and (listener := active_listener()) is not None:
+            if listeners and (listener := active_listener()) is not None:
                 listener.copying(found, self)
             self._give(found)
         return found
 
     def restore(self, copy: Memory) -> None:
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.copying(self, copy)
         with self.device.lock:
             if isinstance(copy, ResidentMemory) and copy.device is self.device and copy.nbytes == self.nbytes:
@@ -190,7 +190,7 @@ class ResidentMemory(Memory):
         other.newest = Newest.DEVICE
 
     def clear(self) -> None:
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.clearing(self)
         with self.device.lock:
             if self.newest is Newest.HOST or self.place is None or self.withdraw():

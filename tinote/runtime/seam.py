@@ -76,27 +76,39 @@ class Listener:
         """Numbers in memory are changed in a way that cannot be replayed: `what`."""
 
 
-class _Seam:
-    """`listener`: who listens, on whichever thread; None: nobody does. Asking that first is all that it costs."""
-
-    __slots__ = ("listener",)
-
-    def __init__(self) -> None:
-        self.listener: Listener | None = None
-
-
-seam = _Seam()
+#: The listener of each thread that has one, by the thread's identifier. Whether there are any is asked first, which is
+#: all that it costs a program without captures.
+listeners: dict[int, Listener] = {}
 
 
 def active_listener() -> Listener | None:
     """The listener of this thread, if any."""
-    found = seam.listener
-    return found if found is not None and found.is_active else None
+    return listeners.get(get_ident()) if listeners else None
+
+
+def listened(listener: Listener | None, act: Callable[..., Any], *arguments: Any) -> Any:
+    """Do something under a listener, which takes the place of this thread's; None: under none."""
+    thread = get_ident()
+    outer = listeners.pop(thread, None)
+    if listener is not None:
+        listeners[thread] = listener
+    try:
+        return act(*arguments)
+    finally:
+        if outer is not None:
+            listeners[thread] = outer
+        else:
+            listeners.pop(thread, None)
+
+
+def silently(act: Callable[..., Any], *arguments: Any) -> Any:
+    """Do something without notifying listeners."""
+    return listened(None, act, *arguments)
 
 
 def unwinding(act: Callable[[], object]) -> None:
     """Do something that is always done, such as restoring memory."""
-    listener = None if seam.listener is None else active_listener()
+    listener = active_listener()
     if listener is None:
         act()
         return
@@ -105,15 +117,6 @@ def unwinding(act: Callable[[], object]) -> None:
         act()
     finally:
         listener.unwinds = False
-
-
-def silently(act: Any, *arguments: Any) -> Any:
-    """Do something without notifying listeners."""
-    listener, seam.listener = seam.listener, None
-    try:
-        return act(*arguments)
-    finally:
-        seam.listener = listener
 
 
 @contextmanager

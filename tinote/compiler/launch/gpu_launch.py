@@ -51,7 +51,7 @@ from tinote.runtime.layout import WORDS, WORKGROUP
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
-from tinote.runtime.seam import seam, silently
+from tinote.runtime.seam import active_listener, listeners, silently
 from tinote.runtime.sites import Bounds, Site, SiteKind, fault
 from tinote.source import NOWHERE, Span
 
@@ -326,8 +326,8 @@ class GpuCode(TextCode):
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type, and the located error of the kernel's first fault.
         """
-        if seam.listener is not None and seam.listener.is_active:
-            return seam.listener.launch(self, values)  # type: ignore[no-any-return]
+        if listeners and (listener := active_listener()) is not None:
+            return listener.launch(self, values)  # type: ignore[no-any-return]
         given = self._given.pack(*values[self._arrays :])
         if self._device.lost:
             self._look_for_device()

@@ -21,7 +21,7 @@ from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.profile import profile
 from tinote.runtime.resident import lease_at
-from tinote.runtime.seam import seam, silently
+from tinote.runtime.seam import active_listener, listeners, silently
 
 if TYPE_CHECKING:
     from tinote.compiler.launch.metadata import ExecutableMetadata
@@ -250,8 +250,8 @@ class Native:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type.
         """
-        if seam.listener is not None and seam.listener.is_active:
-            return seam.listener.launch(self, values)
+        if listeners and (listener := active_listener()) is not None:
+            return listener.launch(self, values)
         # A method that is held in a slot is read first, and then called: `self._release(block)` is slower.
         reuse, launch, release = self._reuse, self._launch, self._release
         try:

@@ -77,7 +77,7 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
 from tinote.runtime.memory import readable_size
 from tinote.runtime.owner import present_owner
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import listeners
 from tinote.source import Span, caller
 
 #: Gets the elements of a field (None: all) that a step is about to write.
@@ -286,7 +286,7 @@ class _Replay:
         changed for good.
         """
         is_touched = t > 0  # what Python writes to a field before anything uses it is where the field begins
-        if seam.listener is not None or not may_run(self.step, (t,), self._outer, lambda _: is_touched):
+        if listeners or not may_run(self.step, (t,), self._outer, lambda _: is_touched):
             return None
         regions = self.step.regions((t,))
         return None if regions is None else regions.written

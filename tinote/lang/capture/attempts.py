@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tinote.errors import TinoteError
 from tinote.lang.session.state import may_replay, session
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import listeners
 from tinote.source import Span, line_text
 
 #: How a refusal begins.
@@ -150,5 +150,5 @@ def runs_plainly(recording: Any = None) -> bool:
     from outside, or Python runs them. `recording`: an open one, which says itself what may watch.
     """
     config = session.config
-    is_seen = seam.listener is not None or config.arch == "python" or config.kernel_profiler
+    is_seen = bool(listeners) or config.arch == "python" or config.kernel_profiler
     return is_seen or (recording is None and not may_replay(()))

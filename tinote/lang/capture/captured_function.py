@@ -38,7 +38,7 @@ from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
 from tinote.program.program import Program
 from tinote.program.text import show
 from tinote.runtime.owner import present_owner
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import listeners
 from tinote.source import caller
 
 
@@ -169,7 +169,7 @@ class CapturedFunction(Documented):
                 last is not None
                 and not kwargs
                 and recorder.get() is None
-                and seam.listener is None
+                and not listeners
                 and last.takes(given)
                 and self._lock.acquire(False)
             ):

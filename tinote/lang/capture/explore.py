@@ -25,7 +25,7 @@ from tinote.source import NOWHERE, Span, caller
 _MOST_SIMPLIFIED = 1 << 17
 #: Greatest number of runs to record both sides of all conditions.
 _MOST_PATHS = 64
-#: Captures run one after the other: the recorder of one would record another's launches.
+#: Captures run one after the other: each puts back what it has written, which another may be reading.
 capturing = threading.RLock()
 
 T = TypeVar("T", bound=Trial)

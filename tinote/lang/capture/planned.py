@@ -50,7 +50,7 @@ from tinote.program.program import Program
 from tinote.program.simplify import blocks_to_give, simplified
 from tinote.runtime.memory import Memory, readable_size
 from tinote.runtime.pool import WARM_FROM
-from tinote.runtime.seam import seam, silently
+from tinote.runtime.seam import listened, listeners, silently
 
 Array = np.ndarray[Any, Any]
 
@@ -183,7 +183,7 @@ class Planned:
         self.__dict__.update(state, _known=BufferCache(), _lock=threading.Lock())
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or seam.listener is not None or recorder.get() is not None:
+        if kwargs or listeners or recorder.get() is not None:
             return self._run(*args, **kwargs)
         signature = _signature(args)
         if signature is None:
@@ -316,11 +316,8 @@ class Planned:
         rehearsal.take()
         arrays = [*signature.arrays, *plan.held]
         copies = [array.copy() for array in arrays]
-        seam.listener = _Launching(plan.instead if session.config.fast_math else _NO_CODES)
-        try:
-            wanted = _without_traces(self._run(*args))
-        finally:
-            seam.listener = None
+        launching = _Launching(plan.instead if session.config.fast_math else _NO_CODES)
+        wanted = _without_traces(listened(launching, self._run, *args))
 
         def is_same(end: ops.End) -> bool:
             return Agreement().of_values([rehearsal.result(end), arrays], [wanted, copies])

@@ -29,7 +29,7 @@ from tinote.program import operations as ops
 from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Program
 from tinote.runtime.memory import ExternalMemory, Memory
-from tinote.runtime.seam import Listener, seam
+from tinote.runtime.seam import Listener, listened
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -308,11 +308,7 @@ class Recording(Listener):
 
     def run(self, function: Any) -> Any:
         """Call a function and record it. Raises `CaptureError`."""
-        outer, seam.listener = seam.listener, self
-        try:
-            returned = function()
-        finally:
-            seam.listener = outer
+        returned = listened(self, function)
         if self.refused is not None:
             raise self.refused
         return returned
@@ -680,11 +676,7 @@ class Following(Recording):
         return self.operand(value)
 
     def run(self, function: Any) -> Any:
-        outer, seam.listener = seam.listener, self
-        try:
-            return function()
-        finally:
-            seam.listener = outer
+        return listened(self, function)
 
     def give_up(self, error: CaptureError) -> None:
         """Give up the recording: the call cannot be captured."""

@@ -27,7 +27,7 @@ from tinote.program import operations as ops
 from tinote.program.program import Program
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import listened
 from tinote.source import NOWHERE, Span
 
 #: Number of consecutive calls in a validation; each starts from the state that the previous one left.
@@ -163,11 +163,7 @@ class Trial:
 
     def call(self, listener: Any) -> Any:
         """Call the function under a listener."""
-        seam.listener = listener
-        try:
-            return self._function(*self._arguments)
-        finally:
-            seam.listener = None
+        return listened(listener, self._function, *self._arguments)
 
     def forget_prints(self) -> None:
         """Discard the output so far."""

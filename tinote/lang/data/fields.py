@@ -35,7 +35,7 @@ from tinote.lang.session.state import (
     present_recorder,
     session,
 )
-from tinote.runtime.seam import active_listener, seam
+from tinote.runtime.seam import active_listener, listeners
 from tinote.source import caller
 
 _LARGEST = 65504  # what every type of floats holds
@@ -54,11 +54,11 @@ def _set_all(field: Field, source: Any, value: Any) -> None:
     """Every element gets `source`, which is `value` as numbers of this field's type."""
     memory = field.memory
     if memory.is_resident and field._is_alone():
-        if seam.listener is None and type(value) in (int, float) and not value and math.copysign(1.0, value) > 0:
+        if not listeners and type(value) in (int, float) and not value and math.copysign(1.0, value) > 0:
             memory.clear()
             return
         memory.to_host(overwritten=True)
-    if seam.listener is None:
+    if not listeners:
         field._array[()] = source  # faster than `[...]`, which makes a view
     else:
         field._assign(..., source, value)
@@ -160,7 +160,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
         Raises `FieldError`.
         """
         try:
-            if present_recorder() is not None or seam.listener is not None:
+            if present_recorder() is not None or listeners:
                 value = stored(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
@@ -218,7 +218,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
 
     def _assign(self, position: Any, numbers: Any, value: Any) -> None:
         """The elements at `position` get `numbers`, which are those of `value`."""
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.assigning(self._array, position, numbers, value)
         self._array[position] = numbers
 
@@ -253,7 +253,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
         """A copy of shape `shape + element shape`, whatever the elements are."""
         self._require_alive()
         note_taken(self.buffer)
-        if seam.listener is not None and active_listener() is not None:
+        if active_listener() is not None:
             found = taken_copy(self._array, f"a copy of '{self.name}'")
             return found if dtype is None else found.astype(dtype)
         found = self._look()
@@ -425,7 +425,7 @@ class ScalarField(Field):
         position = self._position(key)
         open_recorder = present_recorder()
         value = self._look()[position].item()
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             value = listener.reading(self._array, position, value)
         return value if open_recorder is None else open_recorder.reading(self.buffer, position, value)
 
@@ -535,7 +535,7 @@ class MatrixField(Field):
         position = self._position(key)
         open_recorder = present_recorder()
         values = self._array[position]
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             values = listener.reading(self._array, position, values)
         if open_recorder is not None:
             values = open_recorder.reading(self.buffer, position, values)

@@ -19,7 +19,7 @@ from tinote.ir.types import Scalar, Tangents
 from tinote.lang.data.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import ALIGNMENT, WARM_FROM
-from tinote.runtime.seam import active_listener, seam
+from tinote.runtime.seam import active_listener, listeners
 from tinote.source import Span
 
 MOST_DIMENSIONS = 12
@@ -175,7 +175,7 @@ def warm_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     else:
         found = np.ndarray(array.shape, array.dtype, Memory(array.nbytes, clear=False).view())
         found[...] = array
-    if seam.listener is not None and (listener := active_listener()) is not None:
+    if listeners and (listener := active_listener()) is not None:
         listener.copying(found, array)
     return found
 
@@ -203,7 +203,7 @@ class Copies:
         self._used = start + nbytes + -nbytes % ALIGNMENT
         found = np.ndarray(array.shape, array.dtype, self._chunk, start)
         found[...] = array
-        if seam.listener is not None and (listener := active_listener()) is not None:
+        if listeners and (listener := active_listener()) is not None:
             listener.copying(found, array)
         return found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.traced import Traced
 from tinote.lang.index_regions import IndexRegion, IndexRegions, whole_region
-from tinote.runtime.seam import Listener, active_listener, seam
+from tinote.runtime.seam import Listener, active_listener, listeners
 
 if TYPE_CHECKING:  # what came from the disk or the compiler is evaluated, and nothing made
     from tinote.ir.affine import Interval
@@ -124,7 +124,7 @@ class RegionEvaluator:
         """That of a launch with these scalar arguments."""
         if not self._has_parametric:
             return self._fixed
-        if seam.listener is not None and (listener := active_listener()) is not None and Traced in map(type, arguments):
+        if listeners and (listener := active_listener()) is not None and Traced in map(type, arguments):
             arguments = self._chosen(arguments, listener)
         try:
             key = self._asked(arguments)

@@ -48,7 +48,7 @@ from tinote.lang.session.state import independent_recordings, memory_of, note_la
 from tinote.lang.shipping.references import evaluated_annotations, is_importable
 from tinote.lang.shipping.tokens import Tokenised, tokenise
 from tinote.lazy import lazy
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import active_listener, listeners
 
 if TYPE_CHECKING:
     from tinote.compiler.inspect import schedule, stages, versions
@@ -231,8 +231,8 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         # A single array that is written in place is all that a launch has to do with, unless there are fields as well.
         if arrays and (arrays > 1 or instance.families or not values[0].writable):
             key, instance = self._with_arrays(binding, key, values[:arrays], args, kwargs)
-        if seam.listener is not None and seam.listener.is_active:
-            seam.listener.prepared(self, key, instance)
+        if listeners and (listener := active_listener()) is not None:
+            listener.prepared(self, key, instance)
         return instance, values
 
     def launched_before(self, instance: Instance) -> Instance | None:

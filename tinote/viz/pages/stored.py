@@ -15,7 +15,7 @@ from tinote.lang.capture.automatic import StepAhead
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import listeners
 from tinote.source import location_name
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.front_end import PAGE_TYPE, Bundle
@@ -65,7 +65,7 @@ def kept(view: Any, largest: int) -> Kept:
     characters; nothing where it cannot, or would have to be run for a trial that might leave something behind.
     """
     config = session.config
-    if seam.listener is not None or session.watchers:
+    if listeners or session.watchers:
         return Kept("", "launches are recorded")
     if config.arch == "python" or config.kernel_profiler:
         return Kept("", "kernels run as Python" if config.arch == "python" else "kernels are profiled")

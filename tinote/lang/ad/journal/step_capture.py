@@ -40,7 +40,7 @@ from tinote.program import operations as ops
 from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Path, Program
 from tinote.runtime.pool import ALIGNMENT
-from tinote.runtime.seam import active_listener, seam
+from tinote.runtime.seam import active_listener, listened
 from tinote.source import Span, caller
 
 #: Greatest number of forms of one step: of kinds of arguments, with and without values that gradients could compute.
@@ -336,11 +336,7 @@ class _Trial(Trial):
 
     def _listened(self, act: Callable[[], Any]) -> Any:
         """Run a function with launches on one thread, as in a capture."""
-        seam.listener = self.listening()
-        try:
-            return act()
-        finally:
-            seam.listener = None
+        return listened(self.listening(), act)
 
     def _outcome(
         self, first: Callable[[Any, Sequence[Any]], Any], again: Callable[[Any, Sequence[Any]], Any]

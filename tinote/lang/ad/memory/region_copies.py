@@ -13,14 +13,14 @@ from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, unco
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.session.state import memory_of
 from tinote.runtime.memory import Memory
-from tinote.runtime.seam import active_listener, seam
+from tinote.runtime.seam import active_listener, listeners
 
 Array = np.ndarray[Any, Any]
 
 
 def bring_back(view: Array, values: Array) -> None:
     """Let elements hold what they held, which `values` are a copy of."""
-    if seam.listener is not None and (listener := active_listener()) is not None:
+    if listeners and (listener := active_listener()) is not None:
         listener.copying(view, values)
     view[...] = values
 
