@@ -35,10 +35,7 @@ VECTOR = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 @pytest.fixture(autouse=True)
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Calls run: what plans cost, which take their place, is in `test_plans.py`. Views that earlier tests have left to
-    the garbage collector are gone: launches would ask for them.
-    """
-    gc.collect()
+    """Calls run: what plans cost, which take their place, is in `test_plans.py`."""
     ti.init(arch=ti.cpu, default_fp=ti.f64, num_threads=1)
     monkeypatch.setattr(planned, "PLAIN_CALLS", sys.maxsize)
     yield
@@ -681,3 +678,29 @@ def test_the_cost_of_one_more_launch_under_a_tape(what: str, most: int, files: i
     entered = Counter([code.co_filename for code in many]) - Counter([code.co_filename for code in few])
     ours = [name for name in entered if name.startswith(str(PACKAGE))]
     assert len(ours) <= files, ours
+
+
+def test_arrays_over_fields_of_an_earlier_session_cost_launches_nothing() -> None:
+    def calls() -> int:
+        loss = ti.field(ti.f64, (), needs_grad=True)
+        x = ti.field(ti.f64, N, needs_grad=True)
+
+        @ti.kernel
+        def cubes():
+            for i in x:
+                loss[None] += x[i] ** 3
+
+        def act() -> None:
+            with ti.ad.Tape(loss):
+                cubes()
+
+        for _ in range(4):
+            act()
+        return len(python_calls(act))
+
+    x = ti.field(ti.f64, N)
+    array = x.numpy_view()
+    seen = calls()
+    ti.reset()
+    assert calls() < seen
+    assert array.shape == (N,)

@@ -906,7 +906,8 @@ def reset() -> None:
     session.launches = 0
     session.fields = Fields()
     session.gradients = {}
-    session.has_views = bool(session.views)
+    session.views = OfBuffers()
+    session.has_views = False
     session.owners.clear()
     session.has_owners = False
     for callback in list(session.on_reset):
