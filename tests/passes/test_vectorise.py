@@ -777,6 +777,52 @@ func f():
     assert not any(isinstance(op, For) and op.parallel for op in inside)
 
 
+#: Bytes from one iteration of the outer loop, of the inner one, and of the four in it to the next; how many iterations
+#: the outer one has; and whether it runs in lanes. Otherwise LLVM has the inner one in vectors.
+NESTS = {
+    "rows": (4096, 4, 4, 1024, False),
+    "sums over rows": (4096, 4, 4096, 1024, False),
+    "rows of pairs, a power of two apart": (8192, 8, 8192, 1024, False),
+    "columns": (4, 4096, 4, 1024, True),
+    "sums over columns": (4, 4096, 4096, 1024, True),
+    "columns of pairs": (8, 8192, 8, 1024, True),
+    "few columns": (4, 4096, 4, 32, True),
+    "fewer columns than lanes": (4, 4096, 4, 12, False),
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_the_loop_with_the_nearest_accesses_runs_in_lanes(nest: str) -> None:
+    outer, inner, innermost, count, in_lanes = NESTS[nest]
+    fn = parse(f"""\
+buffer @x: f32 field (1024, 2048)
+buffer @x.flat: f32 field (?) flat @x
+buffer @y: f32 field (1024, 2048)
+buffer @y.flat: f32 field (?) flat @y
+func f():
+  task parallel %i: i32 in 0i32 .. {count}i32:
+    %a: i64 = cast %i
+    %b: i64 = mul %a, {outer}i64
+    for parallel %k: i32 in 0i32 .. 1000i32:
+      %c: i64 = cast %k
+      %d: i64 = mul %c, {inner}i64
+      %e: i64 = add %b, %d
+      %r: f32 = for %q: i32 in 0i32 .. 4i32 carrying %s: f32 = 0.0f32:
+        %f: i64 = cast %q
+        %g: i64 = mul %f, {innermost}i64
+        %h: i64 = add %e, %g
+        %l: f32 = load @x.flat[%h]
+        %t: f32 = add %s, %l
+        yield %t
+      store @y.flat[%e], %r
+""")
+    verify(fn, Form.LOWERED)
+    new = vectorise(fn, WIDE)
+    (task,) = new.region.body
+    assert isinstance(task, Task) and (lanes_of(task) > 1) == in_lanes
+    assert in_lanes or new is fn or not any(lanes_of(op) > 1 for op in walk(task.body) if isinstance(op, For))
+
+
 def test_copies_that_are_too_large_have_no_columns() -> None:
     """Nor have those of which each lane has elements of its own."""
     text = """\

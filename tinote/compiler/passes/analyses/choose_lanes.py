@@ -11,7 +11,7 @@ innermost loops, and with inner loops so short that they are unrolled.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.cost import MAX_FLAT_BRANCH_COST, UNKNOWN_TRIP_COUNT, own_cost
-from tinote.ir.divergence import Divergence
+from tinote.ir.divergence import Divergence, Step
 from tinote.ir.lanes import lanes_of
 from tinote.ir.query import trip_count, uses, walk
 from tinote.ir.types import Scalar, Tangents, element_type, is_float, shape_of, u1, u64
@@ -89,10 +89,16 @@ _MAX_INTERLEAVED = 8
 _MAX_COLUMN_BYTES = 1 << 19
 #: The same where lanes fill several registers: each thread clears and adds up all of them. Chosen, not measured.
 _MAX_COLUMN_BYTES_OF_SEVERAL = 1 << 17
-#: Vectors of iterations that an outer loop must have, for threads to share. Chosen, not measured.
+#: Vectors of iterations that an outer loop should have, for threads to share: lanes of fewer ones must gain as much
+#: more. Chosen, not measured.
 _MIN_STRIPS = 8
-#: Cost of one element of a gather or scatter, in additions. Chosen, not measured.
-_GATHER_COST = 5.0
+#: Cost of one element of a gather or scatter, in additions. A gather from memory at random takes 0.3 ns an element in a
+#: level-1 cache, 0.6 ns in a level-2 cache and more beyond it, as scalar loads do (EPYC, 512 bits).
+_GATHER_COST = 2.0
+#: Cost of a cache line that an access touches first, in additions. Chosen, not measured: lanes of an outer loop whose
+#: rows are a power of two apart lose each line before they are at its next element, which takes 1 to 2.5 ns.
+_LINE_COST = 6.0
+_LINE_BYTES = 64
 #: Cost of taking a lane's operands out of vectors and of putting its result back, in additions: where an operation has
 #: no vector form. Chosen, not measured; a loop of integer remainders that ends early takes 7.7 times as long in lanes.
 _APART_COST = 3.0
@@ -194,8 +200,6 @@ class Chooser:
         for op in inner:
             found |= self.plans(op, privates)
         in_lanes = {op: plan for op, plan in found.items() if isinstance(plan, LanesPlan)}
-        if not in_lanes and all(is_left_to_llvm(op) for op in inner):
-            return found
         plan = self.outer(loop, in_lanes, privates)
         return found if plan is None else {loop: plan}
 
@@ -227,25 +231,33 @@ class Chooser:
     ) -> LanesPlan | None:
         lanes = _lanes_of_register(loop, self.machine)
         count = trip_count(loop.args[0], loop.args[1])
-        few = count is not None and count < _MIN_STRIPS * lanes
-        if _obstacle(loop) or (not self.always and (few or _why_too_large(loop, self.machine))):
+        shared = 1.0 if count is None else min(1.0, count / (_MIN_STRIPS * lanes))
+        if _obstacle(loop) or (not self.always and (shared * _MIN_STRIPS < 1 or _why_too_large(loop, self.machine))):
             return None
         divergence = Divergence(loop, self.definitions)
         if _diverging_obstacle(loop, divergence, self.machine):
             return None
-        plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates))
+        plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates, counts_lines=True))
         costs = {op: one.cost for op, one in inside.items()}
-        alone = _Estimate(loop.regions[0], divergence, lanes, self.machine, in_lanes=costs).scalar(loop.regions[0])
+        body = loop.regions[0]
+        alone = _Estimate(body, divergence, lanes, self.machine, in_lanes=costs, counts_lines=True).scalar(body)
         times = UNKNOWN_TRIP_COUNT if count is None else count
-        return plan if times * alone > (1.0 if self.always else _MIN_GAIN) * plan.cost else None
+        return plan if times * alone * shared > (1.0 if self.always else _MIN_GAIN) * plan.cost else None
 
     def estimate(
-        self, loop: ir.For | ir.Task, divergence: Divergence, lanes: int, privates: Sequence[ir.Private]
+        self,
+        loop: ir.For | ir.Task,
+        divergence: Divergence,
+        lanes: int,
+        privates: Sequence[ir.Private],
+        *,
+        counts_lines: bool = False,
     ) -> _Estimate:
         tiles = choose_tiles(loop, divergence, self.definitions)
         columns = _columns(loop, divergence, lanes, privates)
         register = _lanes_of_register(loop, self.machine)
-        return _Estimate(loop.regions[0], divergence, register, self.machine, tiles, columns)
+        body = loop.regions[0]
+        return _Estimate(body, divergence, register, self.machine, tiles, columns, counts_lines=counts_lines)
 
     def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> LanesPlan:
         count = trip_count(loop.args[0], loop.args[1])
@@ -413,7 +425,9 @@ def _is_shallow(op: ir.NewStack) -> bool:
 
 
 class _Estimate:
-    """Cost of a loop body, in additions: of one scalar iteration, or of all lanes together."""
+    """Cost of a loop body, in additions: of one scalar iteration, or of all lanes together. `counts_lines`: with the
+    cost of the cache lines that accesses touch, which differs between an outer loop in lanes and its inner loops.
+    """
 
     def __init__(
         self,
@@ -424,6 +438,8 @@ class _Estimate:
         tiles: Mapping[ir.Op, RowTile] | None = None,
         columns: Mapping[ir.Buffer, Columns] | None = None,
         in_lanes: Mapping[ir.Op, float] | None = None,
+        *,
+        counts_lines: bool = False,
     ) -> None:
         self.body = body
         self.divergence = divergence
@@ -433,6 +449,7 @@ class _Estimate:
         self.columns = columns or {}
         #: total cost of the inner loops that run in lanes themselves
         self.in_lanes = in_lanes or {}
+        self.counts_lines = counts_lines
         self.means = _mean_values(body)
 
     def scalar(self, region: ir.Region) -> float:
@@ -445,7 +462,7 @@ class _Estimate:
                 alone = self.scalar(op.body) + _ITERATION_COST
                 times = _iterations(op, self.means)
                 together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op) else 1
-                total += times * alone / together
+                total += times * (alone / together + self.lines(op))
             elif isinstance(op, ir.While):
                 inside = sum([self.scalar(r) for r in op.regions])
                 total += UNKNOWN_TRIP_COUNT * (inside + _ITERATION_COST)
@@ -480,7 +497,8 @@ class _Estimate:
                 # Carried values of inactive lanes are preserved: one select each.
                 inside += len(op.outs) if divergent else 0
                 times = _iterations(op, self.means) if isinstance(op, ir.For) else UNKNOWN_TRIP_COUNT
-                total += times * inside * (_WAITING_FACTOR if divergent else 1.0)
+                lines = self.lines(op) if isinstance(op, ir.For) else 0.0
+                total += times * (inside * (_WAITING_FACTOR if divergent else 1.0) + lines)
             elif isinstance(op, ir.If):
                 if uniform(op.condition):
                     total += _branch(op, self.lanes)
@@ -507,7 +525,17 @@ class _Estimate:
             if step == 0 and not op.outs:
                 return 1.0 if root_of(op.buffer) in self.columns else _HORIZONTAL_COST
             return 1.0 if step == op.buffer.dtype.size else self.count * 1.5
-        return 1.0 if step in (0, op.buffer.dtype.size) else self.count * _GATHER_COST
+        if step in (0, op.buffer.dtype.size):
+            return 1.0
+        return self.count * (_GATHER_COST + (_LINE_COST * _lines(step) if self.counts_lines else 0.0))
+
+    def lines(self, loop: ir.For) -> float:
+        """Cost of the cache lines that each further iteration of an inner loop touches."""
+        if not self.counts_lines:
+            return 0.0
+        divergence = Divergence(loop)
+        steps = [divergence.step(op.index[0]) for op in _accesses_of(loop.body)]
+        return _LINE_COST * sum([_lines(step) for step in steps if step is not None])
 
     def has_vector_form(self, op: ir.Prim) -> bool:
         t = op.out.type
@@ -518,6 +546,21 @@ class _Estimate:
         if op.prim is p.power and isinstance(op.args[1], ir.Lit):
             return True
         return op.prim.lanes == "always" or (op.prim.lanes == "fast" and self.machine.fast_math)
+
+
+def _lines(step: Step) -> float:
+    """Cache lines for each element of an access that grows by this step."""
+    return min(1.0, abs(step) / _LINE_BYTES) if isinstance(step, int) else 1.0
+
+
+def _accesses_of(region: ir.Region) -> Iterator[ir.MemoryOp]:
+    """The accesses to memory in a region, without those of loops in it."""
+    for op in region.body:
+        if isinstance(op, ir.Load | ir.Store | ir.Atomic):
+            yield op
+        elif not isinstance(op, ir.For | ir.While):
+            for inner in op.regions:
+                yield from _accesses_of(inner)
 
 
 def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
@@ -593,11 +636,14 @@ def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
 
 
 def _llvm_vectorises(loop: ir.For) -> bool:
-    """Whether LLVM vectorises an inner loop well: it is innermost, carries only reductions, and accesses are
-    consecutive.
+    """Whether LLVM vectorises an inner loop well. One that is not parallel must be innermost, carry only reductions,
+    and have consecutive accesses. A parallel one may have loops inside that are unrolled, and accesses that are a few
+    elements apart.
     """
     inside = [*walk(loop.body)]
-    if any(isinstance(op, ir.For | ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop | ir.Atomic) for op in inside):
+    if any(isinstance(op, ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop | ir.Atomic) for op in inside):
+        return False
+    if not is_left_to_llvm(loop) if loop.parallel else any(isinstance(op, ir.For) for op in inside):
         return False
     used = uses(loop.body)
     made = {op.outs[0]: op for op in loop.body.body if isinstance(op, ir.Prim)}
@@ -607,8 +653,12 @@ def _llvm_vectorises(loop: ir.For) -> bool:
         if op is None or op.prim not in reordered or carried not in op.args or used.get(carried) != 1:
             return False
     divergence = Divergence(loop)
-    accesses = [op for op in inside if isinstance(op, ir.Load | ir.Store)]
-    return all(divergence.step(op.index[0]) in (0, op.buffer.dtype.size) for op in accesses)
+    steps = [
+        (divergence.step(op.index[0]), op.buffer.dtype.size) for op in inside if isinstance(op, ir.Load | ir.Store)
+    ]
+    if loop.parallel:
+        return all(isinstance(step, int) and 0 <= step <= _MAX_INTERLEAVED * size for step, size in steps)
+    return all(step in (0, size) for step, size in steps)
 
 
 def is_cheap(op: ir.If) -> bool:
