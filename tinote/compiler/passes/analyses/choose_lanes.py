@@ -20,7 +20,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.cost import MAX_FLAT_BRANCH_COST, UNKNOWN_TRIP_COUNT, own_cost
-from tinote.ir.divergence import Divergence, Step
+from tinote.ir.divergence import Divergence, Stride
 from tinote.ir.lanes import lanes_of
 from tinote.ir.query import trip_count, uses, walk
 from tinote.ir.types import Scalar, Tangents, element_type, is_float, shape_of, u1, u64
@@ -98,6 +98,7 @@ _GATHER_COST = 2.0
 #: Cost of a cache line that an access touches first, in additions. Chosen, not measured: lanes of an outer loop whose
 #: rows are a power of two apart lose each line before they are at its next element, which takes 1 to 2.5 ns.
 _LINE_COST = 6.0
+#: Bytes of a cache line, of x86-64 and of most others.
 _LINE_BYTES = 64
 #: Cost of taking a lane's operands out of vectors and of putting its result back, in additions: where an operation has
 #: no vector form. Chosen, not measured; a loop of integer remainders that ends early takes 7.7 times as long in lanes.
@@ -237,10 +238,9 @@ class Chooser:
         divergence = Divergence(loop, self.definitions)
         if _diverging_obstacle(loop, divergence, self.machine):
             return None
-        plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates, counts_lines=True))
+        plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates, has_inner=True))
         costs = {op: one.cost for op, one in inside.items()}
-        body = loop.regions[0]
-        alone = _Estimate(body, divergence, lanes, self.machine, in_lanes=costs, counts_lines=True).scalar(body)
+        alone = _Estimate(loop.regions[0], divergence, lanes, self.machine, in_lanes=costs).of_one
         times = UNKNOWN_TRIP_COUNT if count is None else count
         return plan if times * alone * shared > (1.0 if self.always else _MIN_GAIN) * plan.cost else None
 
@@ -251,13 +251,13 @@ class Chooser:
         lanes: int,
         privates: Sequence[ir.Private],
         *,
-        counts_lines: bool = False,
+        has_inner: bool = False,
     ) -> _Estimate:
         tiles = choose_tiles(loop, divergence, self.definitions)
         columns = _columns(loop, divergence, lanes, privates)
         register = _lanes_of_register(loop, self.machine)
         body = loop.regions[0]
-        return _Estimate(body, divergence, register, self.machine, tiles, columns, counts_lines=counts_lines)
+        return _Estimate(body, divergence, register, self.machine, tiles, columns, has_inner=has_inner)
 
     def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> LanesPlan:
         count = trip_count(loop.args[0], loop.args[1])
@@ -411,7 +411,7 @@ def _why_not_worth_it(loop: ir.For | ir.Task, divergence: Divergence, machine: M
         if not wide or _Estimate(body, divergence, lanes, machine).lanes(body) < _MIN_GAIN * estimate.of_all:
             return LEFT_TO_LLVM
     used = 1.0 if count is None else count / (-(-count // lanes) * lanes)
-    if lanes * estimate.scalar(body) * used < _MIN_GAIN * estimate.of_all:
+    if lanes * estimate.of_one * used < _MIN_GAIN * estimate.of_all:
         return "one iteration at a time is estimated to be as fast"
     return ""
 
@@ -425,8 +425,8 @@ def _is_shallow(op: ir.NewStack) -> bool:
 
 
 class _Estimate:
-    """Cost of a loop body, in additions: of one scalar iteration, or of all lanes together. `counts_lines`: with the
-    cost of the cache lines that accesses touch, which differs between an outer loop in lanes and its inner loops.
+    """Cost of a loop body, in additions: of one scalar iteration, or of all lanes together. `has_inner`: parallel loops
+    are in it, which might run in lanes or vectors themselves.
     """
 
     def __init__(
@@ -439,7 +439,7 @@ class _Estimate:
         columns: Mapping[ir.Buffer, Columns] | None = None,
         in_lanes: Mapping[ir.Op, float] | None = None,
         *,
-        counts_lines: bool = False,
+        has_inner: bool = False,
     ) -> None:
         self.body = body
         self.divergence = divergence
@@ -449,7 +449,7 @@ class _Estimate:
         self.columns = columns or {}
         #: total cost of the inner loops that run in lanes themselves
         self.in_lanes = in_lanes or {}
-        self.counts_lines = counts_lines
+        self.has_inner = has_inner
         self.means = _mean_values(body)
 
     def scalar(self, region: ir.Region) -> float:
@@ -462,7 +462,7 @@ class _Estimate:
                 alone = self.scalar(op.body) + _ITERATION_COST
                 times = _iterations(op, self.means)
                 together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op) else 1
-                total += times * (alone / together + self.lines(op))
+                total += times * (alone / together + self.lines(op.body, self.along[op]))
             elif isinstance(op, ir.While):
                 inside = sum([self.scalar(r) for r in op.regions])
                 total += UNKNOWN_TRIP_COUNT * (inside + _ITERATION_COST)
@@ -477,6 +477,11 @@ class _Estimate:
     def moved(self) -> dict[ir.Op, float]:
         """The fraction of a load's cost that remains where LLVM hoists it out of loops."""
         return _moved_loads(self.body)
+
+    @cached_property
+    def of_one(self) -> float:
+        """Cost of one scalar iteration."""
+        return self.scalar(self.body) + self.lines(self.body, self.divergence)
 
     @cached_property
     def of_all(self) -> float:
@@ -497,7 +502,7 @@ class _Estimate:
                 # Carried values of inactive lanes are preserved: one select each.
                 inside += len(op.outs) if divergent else 0
                 times = _iterations(op, self.means) if isinstance(op, ir.For) else UNKNOWN_TRIP_COUNT
-                lines = self.lines(op) if isinstance(op, ir.For) else 0.0
+                lines = self.lines(op.body, self.along[op]) if isinstance(op, ir.For) else 0.0
                 total += times * (inside * (_WAITING_FACTOR if divergent else 1.0) + lines)
             elif isinstance(op, ir.If):
                 if uniform(op.condition):
@@ -527,15 +532,25 @@ class _Estimate:
             return 1.0 if step == op.buffer.dtype.size else self.count * 1.5
         if step in (0, op.buffer.dtype.size):
             return 1.0
-        return self.count * (_GATHER_COST + (_LINE_COST * _lines(step) if self.counts_lines else 0.0))
+        # Elements anywhere lie in lines of their own, unless they do for one iteration after the other, too.
+        lines = float(self.has_inner or op in self.near) if step is None else _lines(step)
+        return self.count * (_GATHER_COST + _LINE_COST * lines)
 
-    def lines(self, loop: ir.For) -> float:
-        """Cost of the cache lines that each further iteration of an inner loop touches."""
-        if not self.counts_lines:
-            return 0.0
-        divergence = Divergence(loop)
-        steps = [divergence.step(op.index[0]) for op in _accesses_of(loop.body)]
+    def lines(self, body: ir.Region, divergence: Divergence) -> float:
+        """Cost of the cache lines that each further iteration of a loop touches."""
+        steps = [divergence.step(op.index[0]) for op in _accesses_of(body)]
         return _LINE_COST * sum([_lines(step) for step in steps if step is not None])
+
+    @cached_property
+    def along(self) -> dict[ir.For, Divergence]:
+        """How values grow along each of the loops inside."""
+        return {op: Divergence(op) for op in walk(self.body) if isinstance(op, ir.For)}
+
+    @cached_property
+    def near(self) -> set[ir.MemoryOp]:
+        """The accesses that go from element to element in the loop that they are in."""
+        found = [(op, along.step(op.index[0])) for loop, along in self.along.items() for op in _accesses_of(loop.body)]
+        return {op for op, step in found if step is not None and _lines(step) < 1.0}
 
     def has_vector_form(self, op: ir.Prim) -> bool:
         t = op.out.type
@@ -548,7 +563,7 @@ class _Estimate:
         return op.prim.lanes == "always" or (op.prim.lanes == "fast" and self.machine.fast_math)
 
 
-def _lines(step: Step) -> float:
+def _lines(step: int | Stride) -> float:
     """Cache lines for each element of an access that grows by this step."""
     return min(1.0, abs(step) / _LINE_BYTES) if isinstance(step, int) else 1.0
 
@@ -637,13 +652,19 @@ def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
 
 def _llvm_vectorises(loop: ir.For) -> bool:
     """Whether LLVM vectorises an inner loop well. One that is not parallel must be innermost, carry only reductions,
-    and have consecutive accesses. A parallel one may have loops inside that are unrolled, and accesses that are a few
-    elements apart.
+    and have consecutive accesses. A parallel one may have loops inside that are unrolled, updates, and accesses that
+    are a few elements apart.
     """
     inside = [*walk(loop.body)]
-    if any(isinstance(op, ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop | ir.Atomic) for op in inside):
+    if any(isinstance(op, ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop) for op in inside):
         return False
-    if not is_left_to_llvm(loop) if loop.parallel else any(isinstance(op, ir.For) for op in inside):
+    divergence = Divergence(loop)
+    accesses = [op for op in inside if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
+    steps = [(divergence.step(op.index[0]), op.buffer.dtype.size) for op in accesses]
+    if loop.parallel:
+        near = all(isinstance(step, int) and 0 <= step <= _MAX_INTERLEAVED * size for step, size in steps)
+        return near and is_left_to_llvm(loop) and all(not isinstance(op, ir.Atomic) or op.plain for op in accesses)
+    if any(isinstance(op, ir.For | ir.Atomic) for op in inside):
         return False
     used = uses(loop.body)
     made = {op.outs[0]: op for op in loop.body.body if isinstance(op, ir.Prim)}
@@ -652,12 +673,6 @@ def _llvm_vectorises(loop: ir.For) -> bool:
         reordered = _REORDERED if is_float(carried.type) else _REORDERED_INTEGERS
         if op is None or op.prim not in reordered or carried not in op.args or used.get(carried) != 1:
             return False
-    divergence = Divergence(loop)
-    steps = [
-        (divergence.step(op.index[0]), op.buffer.dtype.size) for op in inside if isinstance(op, ir.Load | ir.Store)
-    ]
-    if loop.parallel:
-        return all(isinstance(step, int) and 0 <= step <= _MAX_INTERLEAVED * size for step, size in steps)
     return all(step in (0, size) for step, size in steps)
 
 
