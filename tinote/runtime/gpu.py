@@ -18,6 +18,7 @@ import ctypes
 import functools
 import importlib
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -112,9 +113,26 @@ def adapters() -> list[AdapterInfo]:
     return [_described(adapter) for adapter in _substantial(_library())]
 
 
+@contextlib.contextmanager
+def _display_folder() -> Iterator[None]:
+    """A block in which drivers find a folder for sockets of a display where there is none, as in containers: each that
+    looks for a display there complains on the standard error.
+    """
+    name = "XDG_RUNTIME_DIR"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+
+
 def _substantial(wgpu: Any) -> list[Any]:
     try:
-        found = wgpu.gpu.enumerate_adapters_sync()
+        with _display_folder():
+            found = wgpu.gpu.enumerate_adapters_sync()
     except Exception as error:
         raise NoDevice(f"the system's drivers do not respond: {error}") from None
     return [one for one in found if one.info["backend_type"] in ("Vulkan", "Metal", "D3D12", "DX12")]
