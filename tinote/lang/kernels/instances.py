@@ -14,13 +14,12 @@ from tinote.compiler.pysource.names import CaptureKind
 from tinote.compiler.requests import PRIMAL, Request
 from tinote.compiler.signature import ArrayArgument, PackArgument, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
-from tinote.ir.buffers import family_of
 from tinote.ir.nodes import BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.structured import results_of
 from tinote.lang.kernels.aliasing import families_of, meet_views
 from tinote.lang.kernels.changed_inputs import take_part
-from tinote.lang.session.state import BufferCache
+from tinote.lang.session.state import BufferCache, session
 from tinote.lang.tables import ShownAsTable
 from tinote.lazy import lazy
 
@@ -137,9 +136,17 @@ class Instance:
 
     def sharing_memory_of(self, arrays: Sequence[BoundArray]) -> Sequence[int]:
         """The positions of arguments that have memory in common with what it uses by name."""
-        if meet_views(arrays):
+        if session.has_views and meet_views(arrays):
             return range(len(arrays))
-        return [k for k, one in enumerate(arrays) if one.buffer is not None and family_of(one.buffer) in self.families]
+        found: list[int] = []
+        for k, array in enumerate(arrays):
+            buffer = array.buffer
+            if buffer is not None:
+                while buffer.primal is not None:  # `family_of`, without a call at every launch
+                    buffer = buffer.primal
+                if buffer in self.families:
+                    found.append(k)
+        return found
 
     def tell_lookups(self, dependencies: Any) -> bool:
         """Tell what the code captured, each with its owner, its key and its value: names of namespaces, variables of

@@ -228,8 +228,10 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
                 instance = instance()
             if instance is None or not is_current(instance):
                 instance = self._compiled(binding, key, args, kwargs)
-        # A single array that is written in place is all that a launch has to do with, unless there are fields as well.
-        if arrays and (arrays > 1 or instance.families or not values[0].writable):
+        # A single array that is written in place, and none of the fields that are used by name, is all that there is.
+        if arrays and (
+            arrays > 1 or not values[0].writable or (instance.families and instance.sharing_memory_of(values[:1]))
+        ):
             key, instance = self._with_arrays(binding, key, values[:arrays], args, kwargs)
         if listeners and (listener := active_listener()) is not None:
             listener.prepared(self, key, instance)
