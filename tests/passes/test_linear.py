@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import gc
 import linecache
-import sys
 from collections import Counter
 from collections.abc import Callable
+from cProfile import Profile
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -141,25 +140,23 @@ def repeated(name: str, times: int) -> Any:
 
 def calls_of(work: Callable[[], str]) -> tuple[Counter[str], str]:
     """How often functions of the package, and C's that they call, are called by `work`; and what it gives."""
-    counts: Counter[str] = Counter()
-
-    def count(frame: FrameType, event: str, argument: Any) -> None:
-        file = frame.f_code.co_filename
-        if PACKAGE not in file:
-            return
-        if event == "call":
-            code = frame.f_code
-            counts[f"{file.partition(PACKAGE)[2]}:{code.co_firstlineno} {code.co_name}"] += 1
-        elif event == "c_call":
-            counts[argument.__qualname__] += 1
-
+    profile = Profile()
     gc.disable()  # what dies calls back
-    sys.setprofile(count)
+    profile.enable()
     try:
         result = work()
     finally:
-        sys.setprofile(None)
+        profile.disable()
         gc.enable()
+    counts: Counter[str] = Counter()
+    for entry in profile.getstats():
+        code = entry.code
+        if isinstance(code, str) or PACKAGE not in code.co_filename:
+            continue
+        counts[f"{code.co_filename.partition(PACKAGE)[2]}:{code.co_firstlineno} {code.co_name}"] += entry.callcount
+        for called in entry.calls or ():
+            if isinstance(called.code, str):
+                counts[called.code] += called.callcount
     return counts, result
 
 
