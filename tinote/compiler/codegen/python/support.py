@@ -102,6 +102,7 @@ class Array:
         self._bytes = bytes_
         self._owner = owner  # owner of the memory, kept alive
         self._strides = (*strides, *buffer.element_strides)
+        self._step = self._strides[0] if len(self._strides) == 1 else 0  # of numbers in one row, most arrays by far
         self._components = [
             sum(i * s for i, s in zip(position, buffer.element_strides, strict=True))
             for position in itertools.product(*map(range, buffer.element))
@@ -117,12 +118,17 @@ class Array:
         return at, len(index) < len(self._strides)
 
     def __getitem__(self, index: Any) -> Any:
+        if self._step and type(index) is int:
+            return self._get(self._bytes, index * self._step)[0]
         at, whole = self._offset(index)
         if whole:
             return tuple([self._get(self._bytes, at + c)[0] for c in self._components])
         return self._get(self._bytes, at)[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self._step and type(index) is int:
+            self._put(self._bytes, index * self._step, value)
+            return
         at, whole = self._offset(index)
         if whole:
             for c, v in zip(self._components, value, strict=True):
