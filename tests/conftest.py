@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from zlib import crc32
@@ -279,8 +280,30 @@ def shared_code(shared_folder: Path) -> dict[str, str]:
     return {"TINOTE_CACHE_DIR": str(shared_folder / "code"), "TINOTE_CACHE_LIMIT": "1G"}
 
 
+@pytest.fixture(scope="session")
+def emitted_once() -> Callable[..., bytes]:
+    """LLVM's object files by what they are made from, without the lines of Python that the text names: LLVM makes the
+    same file of the same text, and tests have many kernels in common. Each is still linked anew.
+    """
+    jit = importlib.import_module("tinote.runtime.jit")
+    emit = jit.emit_object
+    line = re.compile(r" !dbg !\d+")
+    images: dict[tuple[str, int, bytes], bytes] = {}
+
+    def emit_object(text: str, level: int = 3, enter: Callable[[str], None] | None = None) -> bytes:
+        code = line.sub("", text.partition("\n!llvm.module.flags")[0])  # what follows are the lines themselves
+        key = jit.machine_name(), level, sha256(code.encode()).digest()
+        if key not in images:
+            images[key] = emit(text, level, enter)
+        return images[key]
+
+    return emit_object
+
+
 @pytest.fixture
-def most_machine_code_is_made_quickly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def most_machine_code_is_made_quickly(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, emitted_once: Callable[..., bytes]
+) -> None:
     """Most programs are right or wrong before LLVM sees them, and optimising what runs once takes ten times as long as
     making it: one test in four is optimised as users' programs are, unless `--opt-level` says otherwise. A test whose
     subject is optimised code is marked so: `@pytest.mark.optimised`.
@@ -290,6 +313,7 @@ def most_machine_code_is_made_quickly(request: pytest.FixtureRequest, monkeypatc
         everyday = crc32(request.node.nodeid.encode()) % 4 == 0 or request.node.get_closest_marker("optimised")
         level = 3 if everyday else 0
     monkeypatch.setitem(importlib.import_module("tinote").init.__kwdefaults__, "opt_level", level)
+    monkeypatch.setattr(importlib.import_module("tinote.runtime.jit"), "emit_object", emitted_once)
 
 
 @pytest.fixture
