@@ -200,6 +200,36 @@ def test_colours_keep_rows_apart(seed: int) -> None:
     assert most <= colour.max() + 1 <= 3 * most
 
 
+def test_the_colours_of_a_pattern_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Newton iteration asks for the same pattern in each step; each gets its own colours, and few are kept."""
+    computed: list[sparse.Pattern] = []
+    compute = sparse.colours
+    monkeypatch.setattr(sparse, "colours", lambda pattern: computed.append(pattern) or compute(pattern))
+    monkeypatch.setattr(sparse, "_colours", {})
+
+    def elements(matrix: Array) -> None:
+        rows, columns = np.nonzero(matrix)
+        pattern = sparse.Pattern(rows, columns, matrix.shape)
+
+        def product(direction: Array, amounts: Array) -> Array:
+            along = np.zeros((matrix.shape[1], direction.max() + 1))
+            there = np.flatnonzero(direction >= 0)
+            along[there, direction[there]] = amounts[there]
+            return matrix @ along
+
+        assert (sparse.values(product, pattern) == matrix[rows, columns]).all()
+
+    diagonal, full = np.diag(np.arange(1.0, 5.0)), np.arange(1.0, 17.0).reshape(4, 4)
+    for matrix in (diagonal, full, 2 * diagonal, full[::-1], diagonal[:, [1, 0, 2, 3]]):
+        elements(matrix)
+    assert len(computed) == 3  # the last one has the rows of a diagonal in other columns
+    for size in range(1, 40):
+        elements(np.eye(size))
+    assert len(computed) == 3 + 38 and len(sparse._colours) == sparse._MOST_PATTERNS  # a diagonal of four was known
+    elements(np.eye(39))
+    assert len(computed) == 3 + 38
+
+
 def test_bundle_adjustment_has_blocks() -> None:
     """An observation depends on its camera and its point alone: 2 × (4 + 3) elements each."""
     cameras, points, observations = 5, 20, 60

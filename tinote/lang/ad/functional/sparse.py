@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.runtime.digest import digest
+
 Array = np.ndarray[Any, Any]
 
 #: A function that multiplies the Jacobian by directions without common columns: for each column the number of its
@@ -93,9 +95,26 @@ def colours(pattern: Pattern) -> Array:
     return found
 
 
+#: The colours of the patterns that were used last: a Newton iteration asks for the same ones in each step.
+_colours: dict[tuple[str, tuple[int, int]], Array] = {}
+_MOST_PATTERNS = 16
+
+
+def _known_colours(pattern: Pattern) -> Array:
+    """The same as `colours`, from the last time if the pattern is one of those used last."""
+    key = digest(pattern.rows.tobytes(), pattern.columns.tobytes()), pattern.shape
+    found = _colours.pop(key, None)
+    if found is None:
+        found = colours(pattern)
+        if len(_colours) >= _MOST_PATTERNS:
+            _colours.pop(next(iter(tuple(_colours))), None)  # another thread may change it meanwhile
+    _colours[key] = found
+    return found
+
+
 def values(product: Product, pattern: Pattern) -> Array:
     """The elements of a Jacobian, those of a pattern."""
-    colour = colours(pattern)
+    colour = _known_colours(pattern)
     return product(colour, np.ones(pattern.shape[1]))[pattern.rows, colour[pattern.columns]]
 
 
