@@ -28,7 +28,7 @@ def check_program(tape: Any) -> Program:
     with tape.sweeping_again() as before:
         tape.begin_again(before)
         start = [(f.memory.whole, f.memory.whole.copy()) for f in list(ti.lang.session.state.session.fields)]
-        tables = sweep_program(tape, tape.sweep().run)
+        tables = sweep_program(tape)
         memories = [memory for memory in tables.memories if memory is not None]
         left = [memory.copy() for memory in memories]
         for memory, copy in start:

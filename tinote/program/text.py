@@ -50,10 +50,18 @@ from tinote.ir.types import scalar_named
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
 
+#: What a line shows.
+Shown = ops.Block | ops.Code | ops.Operation | None
+
 
 def show(program: Program, objects: list[Any] | None = None) -> str:
     """`program` as text, ending in a line break. What has no text of its own is added to `objects`."""
-    return "".join(f"{line}\n" for line in _Printer(program, objects).lines())
+    return "".join(f"{line}\n" for line, _ in _Printer(program, objects).lines())
+
+
+def show_lines(program: Program) -> list[tuple[str, Shown]]:
+    """The same line by line, each with what it shows; None for heads and for what is missing."""
+    return _Printer(program, None).lines()
 
 
 def names_of(names: Iterable[str]) -> list[str]:
@@ -83,11 +91,11 @@ class _Printer:
         self.codes = names_of(code.name for code in program.codes)
         self.objects = [] if objects is None else objects
 
-    def lines(self) -> list[str]:
+    def lines(self) -> list[tuple[str, Shown]]:
         program = self.program
-        found = [self.block(number, block) for number, block in enumerate(program.blocks)]
-        found += [self.code(number, code) for number, code in enumerate(program.codes)]
-        found.append(f"program {_listed(map(self.register, program.inputs))}:")
+        found: list[tuple[str, Shown]] = [(self.block(number, one), one) for number, one in enumerate(program.blocks)]
+        found += [(self.code(number, one), one) for number, one in enumerate(program.codes)]
+        found.append((f"program {_listed(map(self.register, program.inputs))}:", None))
         return found + self.path(program.root, "  ")
 
     def block(self, number: int, block: ops.Block) -> str:
@@ -132,14 +140,14 @@ class _Printer:
     def operands(self, operands: Sequence[ops.Operand]) -> str:
         return _listed(map(self.operand, operands))
 
-    def path(self, path: Path, indent: str) -> list[str]:
-        found = [indent + self.operation(step) for step in path.steps]
+    def path(self, path: Path, indent: str) -> list[tuple[str, Shown]]:
+        found: list[tuple[str, Shown]] = [(indent + self.operation(step), step) for step in path.steps]
         if path.branch is not None:
             for taken, head in ((True, f"if {self.register(path.branch.register)}:"), (False, "else:")):
                 side = path.sides.get(taken)
-                found.append(indent + head)
-                found += [f"{indent}  unmet"] if side is None else self.path(side, f"{indent}  ")
-        return found or [f"{indent}pass"]
+                found.append((indent + head, path.branch))
+                found += [(f"{indent}  unmet", None)] if side is None else self.path(side, f"{indent}  ")
+        return found or [(f"{indent}pass", None)]
 
     def operation(self, step: ops.Operation) -> str:
         match step:

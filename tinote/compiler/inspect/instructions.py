@@ -66,6 +66,32 @@ _IR = (
     ("stop_gradient_once|in_reverse", "cuts off a derivative, or asks whether one is computed"),
     ("join_tangents|tangent_at", "puts tangents together, or takes one out"),
 )
+_PROGRAM = (
+    ("block", "memory: of a field, of constants, of the program's own, or an array that it is called with"),
+    ("code", "the machine code of a kernel or of a derivative of one, with its addresses and the types it takes"),
+    ("program", "where it begins, with the numbers that it is called with"),
+    ("launch", "runs a kernel with these arguments; a click on its name opens its stages"),
+    ("clear", "sets bytes to zero"),
+    ("copy", "copies numbers from one place to another"),
+    ("fill", "sets all numbers of a place to one number"),
+    ("load", "reads a number from memory"),
+    ("seed", "the next seed of the session's random numbers"),
+    ("if|else", "goes on here where the condition holds, or else there"),
+    ("unmet", "a side of a condition that no call has taken yet"),
+    ("end", "what the program returns, and which of Python's variables it sets"),
+    ("add", "a + b"),
+    ("subtract", "a − b"),
+    ("multiply", "a · b"),
+    ("scale", "a · b, where 0 times anything is 0, as slopes are multiplied"),
+    ("true_divide", "a / b"),
+    ("floor_divide", "a / b, rounded towards minus infinity"),
+    ("remainder", "the remainder of the division that rounds towards minus infinity"),
+    ("float_power", "a to the power of b"),
+    ("negative", "−a"),
+    ("absolute", "the absolute value |a|"),
+    ("sqrt", "the square root"),
+    ("lt|le|gt|ge|eq|ne", "compares two numbers: <, ≤, >, ≥, = or ≠"),
+)
 _LLVM = (
     ("define|declare", "a function: with its body, or only its name"),
     ("ret", "returns from the function"),
@@ -178,7 +204,7 @@ _X86 = (
 )  # fmt: skip
 
 #: By the name of the kind of text (`kinds.py`).
-INSTRUCTIONS: dict[str, Sequence[Row]] = {"ir": _IR, "llvm": _LLVM, "assembly": _X86}
+INSTRUCTIONS: dict[str, Sequence[Row]] = {"ir": _IR, "program": _PROGRAM, "llvm": _LLVM, "assembly": _X86}
 
 #: What the end of an instruction's name says.
 OPERANDS = {

@@ -41,7 +41,7 @@ class StageKind:
     after a change have in common. `scope`: a line that opens a function, within which keys count and lines have labels.
     `operation`: its first group is the word that says what a line does. `label`: a line that is a label or a constant.
     `names`: an occurrence of a variable or of memory, with a second group where it binds; empty where names are not
-    followed.
+    followed. `opens`: its first group is the name of a kernel that the line launches, whose stages a click opens.
 
     `ours`: it is the compiler's own language, whose words the glossary explains and whose lines know their primal.
     `native`: LLVM runs to make it.
@@ -58,6 +58,7 @@ class StageKind:
     operation: str = "(?!)"
     label: str = ""
     names: str = ""
+    opens: str = "(?!)"
     ours: bool = False
     native: bool = False
 
@@ -176,5 +177,27 @@ ASSEMBLY = StageKind(
     native=True,
 )
 
-#: In the order in which a kernel passes through them.
-KINDS = (SYNTAX_TREE, IR, SOURCE, WGSL, LLVM, ASSEMBLY)
+PROGRAM = StageKind(
+    "program",
+    "operation",
+    24,
+    Words(
+        variable=r"%[\w.]+",
+        memory=r"@[\w.]+|(?<=\blaunch )[\w.]+|(?<=\bcode )[\w.]+",
+        text=_STRING,
+        key=_words(
+            "launch clear copy fill load seed end if else unmet pass always fixed takes writes silent at lengths gives "
+            "fills updates seeds block code program"
+        ),
+        type=_words(" ".join((*_SCALARS, "field scratch data input unused"))),
+        number=rf"(?:\B-|\b)(?:{NUMBER.removeprefix('-?')})_?(?:{'|'.join(_SCALARS)})?\b|{_TRUTH}|\bnull\b",
+    ),
+    key=r"^(?:(%[\w.]+) = |((?:block @|code )[\w.]+|program))",
+    shape=r"^(?:%[\w.]+ = )?(\w+)(?:.*?(@[\w.]+|(?<=launch )[\w.]+))?",
+    operation=r"^\s*(?:%.*? = )?([a-z]\w*)",
+    names=r"([%@][\w.]+)( = )?",
+    opens=r"\blaunch ([\w.]+)",
+)
+
+#: In the order in which a kernel passes through them; at last what happens between launches.
+KINDS = (SYNTAX_TREE, IR, SOURCE, WGSL, LLVM, ASSEMBLY, PROGRAM)

@@ -223,12 +223,14 @@ class Stages(NamedTuple):
 
     @property
     def first_shown(self) -> int:
-        """The index of the stage to open with: differentiation, or else what the pipeline ends with."""
+        """The index of the stage to open with: differentiation, or else what the pipeline ends with; of programs, the
+        last one.
+        """
         steps = [n for n, stage in enumerate(self.stages) if stage.kind is IR and stage.changed]
         for n in steps:
             if self.stages[n].derived:
                 return n
-        return steps[-1] if steps else 0
+        return steps[-1] if steps else len(self.stages) - 1
 
 
 def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stages:
@@ -270,14 +272,15 @@ def has_gradient(specialisation: Specialisation) -> bool:
 
 def _sources(version: Version) -> tuple[KernelSource, ...]:
     used = {(span.file, span.line) for op in walk(version.function.region) for span in op.loc.chain()}
-    texts = [_source_text(s) for s in (version.source, *version.functions)]
+    texts = [kernel_text(s) for s in (version.source, *version.functions)]
     # A device function that is captured but not called has no lines.
     return tuple(
         t for n, t in enumerate(texts) if not n or any((t.file, t.first_line + k) in used for k in range(len(t.lines)))
     )
 
 
-def _source_text(source: FunctionSource) -> KernelSource:
+def kernel_text(source: FunctionSource) -> KernelSource:
+    """The source of a kernel or a device function, with its decorators."""
     lines = source.text.splitlines()
     tree = source.tree
     first = min([tree.lineno, *(d.lineno for d in tree.decorator_list)])

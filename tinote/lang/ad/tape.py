@@ -37,6 +37,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import ShadowsBefore
+from tinote.lang.capture.recording import Tables
 from tinote.lang.data.fields import Field
 from tinote.lang.index_regions import IndexRegion, intersection
 from tinote.lang.kernels.arguments import observed_arguments
@@ -328,10 +329,14 @@ class Tape(Documented, Journal):
           fill @x.grad[0] f64 () = %f4
           end none
         """
+        return show(self.sweep_tables().plan).rstrip()
+
+    def sweep_tables(self) -> Tables:
+        """The program of the reverse sweep, with its blocks and codes in this process."""
         self.require_sweep("Tape.program")
         with self.sweeping_again() as before:
             self.begin_again(before)
-            return show(sweep_program(self, self.sweep().run).plan).rstrip()
+            return sweep_program(self)
 
     def require_sweep(self, what: str) -> None:
         """Raise `DifferentiationError` unless the reverse sweep can run again, for `what`."""

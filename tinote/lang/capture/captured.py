@@ -56,7 +56,7 @@ class Captured:
         self.plan = plan
         self.tables = tables
         self.guards = guards
-        self._function = function
+        self.function = function
         self._variables = variables
         self._given = given  # arguments other than numbers stay alive with it
         self._types = tuple([type(value) for value in given])
@@ -93,7 +93,7 @@ class Captured:
         """The plan's inputs, arguments first: a key, which is equal for the same number in another program, a name, and
         the value; for arguments, the first one given.
         """
-        names = inspect.signature(self._function).parameters
+        names = inspect.signature(self.function).parameters
         given = [(name, value) for name, value in zip(names, self._given, strict=False) if isinstance(value, NUMBERS)]
         return [
             *[(("argument", name, type(value)), name, value) for name, value in given],
@@ -118,7 +118,7 @@ class Captured:
         """Raise `CaptureError` for a dependency that has changed since the capture."""
         what = self.guards.broken()
         if what is not None:
-            name = getattr(self._function, "__qualname__", "the step")
+            name = getattr(self.function, "__qualname__", "the step")
             hint = "record it again with `ti.capture`"
             raise CaptureError(f"the captured step '{name}' is out of date: {what}", caller(), hint)
 

@@ -314,6 +314,17 @@ class CapturedFunction(Documented):
         """The programs so far, one for each kind of arguments."""
         return [one.program.plan for one in self._known.values() if one.program is not None]
 
+    def latest(self) -> Captured:
+        """The program captured last; of a step without arguments, its only one. Raises `CaptureError`."""
+        known = [one.program for one in self._known.values() if one.program is not None]
+        if known:
+            return known[-1]
+        if self._signature.parameters:
+            name = getattr(self.__tinote_step__, "__name__", "step")
+            hint = f"call it once, or use {name}.captured(…) with its arguments"
+            raise CaptureError(f"the step '{name}' has not been captured yet", caller(), hint)
+        return self.captured()
+
     def program(self, *args: Any) -> str:
         """What a call with these arguments does between Python and the kernels, as text: one operation per line.
 

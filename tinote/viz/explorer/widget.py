@@ -1,4 +1,5 @@
-"""The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source.
+"""The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source. The program
+between launches, of a captured step or a tape, has stages as well.
 
 `explore(kernel)` returns an `Explorer`, a widget for a notebook; `Explorer.save` writes the same view as one HTML page
 that needs no kernel. What is shown first goes out with the widget, so that it is painted without a further message from
@@ -26,6 +27,9 @@ from tinote.compiler.inspect.instructions import INSTRUCTIONS, OPERANDS
 from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_gradient, stages_of
 from tinote.completion import Documented
 from tinote.errors import TinoteError
+from tinote.lang.ad.tape import Tape
+from tinote.lang.capture.captured import Captured
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
 from tinote.viz.draw.arguments import checked, shown
@@ -34,6 +38,7 @@ from tinote.viz.explorer.options import as_code, as_text, version_under
 from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
+from tinote.viz.explorer.programs import ExploredProgram, captured_program, tape_program
 from tinote.viz.explorer.rows import Rows, lines_in_columns
 from tinote.viz.explorer.values import has_scalar_results, observed_values, parameters_of
 from tinote.viz.notebook.front_end import Bundle, cell_id, users_names, with_picture
@@ -66,7 +71,7 @@ class ExplorerView(NamedTuple):
     """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
     located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
     anything. `previous`: the same of the kernel as it was before it changed last, if that is known, or of the one that
-    `compare_with` names.
+    `compare_with` names. `opens`: by the names of kernels in a program, the views of these.
     """
 
     title: str
@@ -74,6 +79,7 @@ class ExplorerView(NamedTuple):
     specialisation: Specialisation | None = None
     previous: Callable[[], Stages] | None = None
     compared: str = ""
+    opens: Mapping[str, int] = {}
 
 
 class Explorer(Documented, anywidget.AnyWidget):
@@ -293,6 +299,7 @@ class Explored:
             "seeded": stages.differentiated is not None and has_scalar_results(stages.differentiated),
             "previous": self._views[view].previous is not None,
             "compared": self._views[view].compared,
+            "opens": self._views[view].opens,
             "parameters": parameters_of(specialisation)
             if (specialisation := self._views[view].specialisation)
             else None,
@@ -486,16 +493,20 @@ the gradient.
 @also_called(deprecated=True, beside="compare_with")
 @checked
 def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, state: str | None = None) -> Explorer:
-    """Show each stage of a kernel's compilation, from Python to machine code.
+    """Show each stage of a kernel's compilation, from Python to machine code, or the program of a captured step or a
+    tape.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : Kernel, captured step or Tape
         The kernel, called at least once if it has parameters; of several specialisations the one compiled last is
         shown. One that touches fields with gradients can be switched between itself and its gradient; one that was
-        different before, because its cell or something that it uses was, can be compared with that.
+        different before, because its cell or something that it uses was, can be compared with that. Of a step under
+        `ti.capture`, the program captured last (`step.captured(…)` gives the one for some arguments) is shown: what
+        happens between its launches. Of a tape with `keep=True`, that is what it has recorded, and its reverse sweep. A
+        click on the name of a kernel in a program opens the stages of that kernel.
     gradient : bool, default False
-        Open with the gradient.
+        Open with the gradient of the kernel.
     compare_with : Kernel or dict, optional
         Another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them): each stage is
         shown next to the corresponding one. Lines are matched by what they compute and by equal lines of source. A
@@ -521,7 +532,63 @@ def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, st
     >>> explorer = ti.viz.explore(square)
     >>> explorer.save("square.html").name
     'square.html'
+
+    What happens between launches:
+
+    >>> x = ti.field(ti.f64, shape=4, needs_grad=True)
+    >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def energy():
+    ...     for i in x:
+    ...         loss[None] += x[i] ** 2
+    >>> with ti.ad.Tape(loss, keep=True) as tape:
+    ...     energy()
+    >>> ti.viz.explore(tape)
+    <IR explorer of tape>
     """
+    program = _program(kernel)
+    if program is not None:
+        if gradient or compare_with is not None:
+            option = "gradient" if gradient else "compare_with"
+            raise ViewError(f"{option}= is for kernels", hint="a tape shows its reverse sweep as well")
+        name, views, other, given = program.name, _views_of(program), "", _given(kernel, program.name)
+    else:
+        name, views, other, given = _of_kernel(kernel, gradient, compare_with)
+    key = (cell_id(), name, other, gradient)
+    usual = {"left": "previous"} if other else {}
+    shown = _LEFT.get(key, usual) if state is None else dict(parse_qsl(state.rpartition("#")[2]))
+    explorer = Explorer(name, views, 1 if gradient else 0, shown, given)
+    explorer.observe(lambda change: _LEFT.update({key: change["new"]}), "state")
+    return explorer
+
+
+def _program(explored: Any) -> ExploredProgram | None:
+    """The program of a tape or a captured step; None for anything else."""
+    if isinstance(explored, Tape):
+        return tape_program(explored)
+    if isinstance(explored, CapturedFunction):
+        explored = explored.latest()
+    return captured_program(explored) if isinstance(explored, Captured) else None
+
+
+def _views_of(program: ExploredProgram) -> list[ExplorerView]:
+    """The program, and each kernel that it launches."""
+    kernels = list(dict.fromkeys(program.opens.values()))
+    opens = {name: 1 + kernels.index(kernel) for name, kernel in program.opens.items()}
+    views = [ExplorerView("program", lambda: program.stages, opens=opens)]
+    for specialisation, gradient in kernels:
+        title = f"{specialisation.source.name}{', gradient' if gradient else ''}"
+        views.append(ExplorerView(title, partial(stages_of, specialisation, gradient), specialisation))
+    return views
+
+
+def _given(explored: Any, name: str) -> str:
+    """What a cell writes for a tape or a captured step."""
+    return next((known for known, value in users_names().items() if value is explored), name)
+
+
+def _of_kernel(kernel: Any, gradient: bool, compare_with: Any) -> tuple[str, list[ExplorerView], str, str]:
+    """The kernel's name, its views, what it is compared with in words, and what a cell writes for all that."""
     specialisation = _specialisation(kernel)
     name = specialisation.source.name
     if isinstance(compare_with, Mapping):
@@ -539,17 +606,12 @@ def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, st
     views = [view("kernel", False)]
     if gradient or has_gradient(specialisation):
         views.append(view("gradient", True))
-    key = (cell_id(), name, other, gradient)
-    usual = {"left": "previous"} if other else {}
-    shown = _LEFT.get(key, usual) if state is None else dict(parse_qsl(state.rpartition("#")[2]))
     given = _as_code(kernel, specialisation)
     if isinstance(compare_with, Mapping):
         given += f", compare_with={as_code(compare_with)}"
     elif isinstance(earlier, Specialisation):
         given += f", compare_with={_as_code(compare_with, earlier)}"
-    explorer = Explorer(name, views, 1 if gradient else 0, shown, given)
-    explorer.observe(lambda change: _LEFT.update({key: change["new"]}), "state")
-    return explorer
+    return name, views, other, given
 
 
 def _as_code(kernel: Any, specialisation: Specialisation) -> str:
@@ -568,7 +630,8 @@ def _specialisation(kernel: Any) -> Specialisation:
         return kernel
     kernel = getattr(kernel, "kernel", kernel)  # A method, bound to its object.
     if not getattr(kernel, "__tinote_kernel__", False):
-        raise ViewError(f"only a kernel can be explored, not {shown(kernel)}", hint="mark the function with @ti.kernel")
+        what = "only a kernel, a captured step or a tape can be explored"
+        raise ViewError(f"{what}, not {shown(kernel)}", hint="mark the function with @ti.kernel")
     compiled = kernel.specialisations()
     if compiled:
         return compiled[-1]

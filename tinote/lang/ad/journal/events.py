@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from tinote.lang.kernels.arguments import ExternalArray
 from tinote.lang.session.state import Recorder, note_python_write
 from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory, MemoryCopies
-from tinote.source import NOWHERE, Span
+from tinote.source import NOWHERE, Span, span_at, users_frame
 
 #: Maps a number of this recording to one of another.
 NumberOf = Callable[[Traced], Any]
@@ -239,6 +240,24 @@ def outermost(events: Iterable[Event]) -> Iterator[Event]:
         if isinstance(event, Custom):
             for _ in range(event.parts):
                 next(remaining)
+
+
+class PlacedEvents(list["Event"]):
+    """Events with their places in the user's code: of those that can be run again, for pictures of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[int, tuple[CodeType, int]] = {}
+
+    def append(self, event: Event) -> None:
+        super().append(event)
+        frame = users_frame("numpy")
+        self._places[id(event)] = frame.f_code, frame.f_lasti
+
+    def place(self, event: Event) -> Span:
+        """Where Python did this."""
+        place = self._places.get(id(event))
+        return NOWHERE if place is None else span_at(*place)
 
 
 #: Events that count as launches.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from operator import is_
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Event, Read, Record, Write
+from tinote.lang.ad.journal.events import Custom, Event, PlacedEvents, Read, Record, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
 from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -92,6 +92,8 @@ _SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
 _NOTHING_APART: dict[Buffer, Buffer] = {}
+S = TypeVar("S", bound=Sweep)
+
 _NOTHING_KNOWN: dict[tuple[Instance, Request], tuple[int, Arguments]] = {}
 
 
@@ -179,7 +181,7 @@ class Journal(Recorder):
         self.tangents, self.runs_again = None, False
         if shares:
             self.share_work()
-        self.events: list[Event] = []
+        self.events: list[Event] = PlacedEvents() if keep else []
         self.keep = keep
         if trace is None:
             trace = Trace(self.events)
@@ -985,11 +987,11 @@ class Journal(Recorder):
         if len(open_recordings) > 1 or self.met is not None:
             refuse_same_values(self)
 
-    def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
+    def sweep(self, gradients: Request | None = None, done: Any = None, kind: type[S] = Sweep) -> S:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
         adjoints = SweepAdjoints((), self.tangents, 1, self.duals_apart, self.begin_gradients)
         further = self._has_initialising_writes, adjoints, self.active
-        return Sweep(self.events, self.saved, gradients or self.derivative, done, *further)
+        return kind(self.events, self.saved, gradients or self.derivative, done, *further)
 
     def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
         """A sweep of another kind through these events, defined by `how`."""

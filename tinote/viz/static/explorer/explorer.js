@@ -154,6 +154,7 @@ class Explorer {
       const lines = new Lines(label, {
         pointed: (line, column) => this.#pointStage(number, line, column),
         chosen: (line, _, word) =>
+          this.#openKernel(number, line, word) ||
           this.walker.toDefinition(number, line, word) || this.#choose(this.#stageFocus(number, line), lines),
         left: () => this.#hover(null),
         named: (word, line) => this.#name(word, number, line),
@@ -540,6 +541,22 @@ class Explorer {
     );
   }
 
+  /** Show the stages of the kernel that a line launches, if `word`, which was clicked, is its name. Whether it is. */
+  #openKernel(side, line, word) {
+    const kernel = matched(this.docs[side]?.kind, "opens", this.docs[side]?.texts[line] ?? "")?.[1];
+    const view = kernel === word ? this.shown.opens[kernel] : undefined;
+    if (view !== undefined) this.#showView(view);
+    return view !== undefined;
+  }
+
+  /** The same for the current line, whatever the word. */
+  #openCurrent() {
+    const side = this.panes[0].element === document.activeElement ? 0 : 1;
+    const { texts, current, kind } = this.panes[side];
+    const line = this.panes[side].lineAt(current);
+    this.#openKernel(side, line, matched(kind, "opens", texts[line] ?? "")?.[1] ?? "");
+  }
+
   /** What the operation of a line does, after its name. */
   #operationOf({ kind, texts }, line) {
     const word = operationWord(texts[line], kind);
@@ -874,6 +891,10 @@ class Explorer {
     if (name === this.variable) return;
     this.variable = name;
     for (const lines of this.panes) lines.dress();
+    if (this.shown.opens?.[name]) {
+      this.#say(`${name}: click for its stages (o)`);
+      return;
+    }
     const names = name && line >= 0 && this.docs?.[side]?.names;
     if (!names) return;
     const definition = names.definition(name, line);
@@ -899,6 +920,7 @@ class Explorer {
     else if (event.key === "p") this.#jump(-1);
     else if (event.key === "r") this.#togglePrevious();
     else if (event.key === "c") this.#toggleAlone();
+    else if (event.key === "o") this.#openCurrent();
     else if ("dub".includes(event.key)) this.walker.walk(event.key);
     else if (event.key === "/") this.search.input.focus();
     else if (event.key === "Escape") this.#unpin();

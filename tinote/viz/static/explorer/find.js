@@ -126,11 +126,11 @@ class Names {
       this.scopes[line] = scope;
       const label = scope && /^([\w.$-]+):/.exec(text);
       if (label) this.#bind(`%${label[1]}`, line);
-      for (const [, name, binds] of text.matchAll(occurrence)) {
+      for (const { 1: name, 2: binds, index } of text.matchAll(occurrence)) {
         const head =
           name[0] === "@"
-            ? /^(?:buffer|define|declare) /.test(text) && !text.slice(0, text.indexOf(name)).includes("@")
-            : text.startsWith("define ");
+            ? /^(?:buffer|block|define|declare) /.test(text) && !text.slice(0, index).includes("@")
+            : /^(?:define|program) | gives \([^)]*$/.test(text.slice(0, index));
         if (head || (binds && name[0] === "%")) this.#bind(name, line);
         else this.#use(name, line);
       }

@@ -273,14 +273,26 @@ function tallied(marks) {
   );
 }
 
-/** One of several titles, as radio buttons; nothing where there is only one. `chosen(number)` is called. */
+const MOST_BUTTONS = 4; // Of more titles, one is chosen from a list.
+
+/** One of several titles, as radio buttons or a list; nothing where there is only one. `chosen(number)` is called. */
 class Switch {
   constructor(label, chosen) {
     this.chosen = chosen;
+    this.label = label;
     this.element = make("div", { class: "switch", role: "radiogroup", "aria-label": label });
+    this.list = null;
   }
 
   offer(titles) {
+    if (titles.length > MOST_BUTTONS) {
+      const options = titles.map((title, number) => make("option", { value: number }, title));
+      const chosen = () => this.chosen(Number(this.list.value));
+      this.list = make("select", { "aria-label": this.label, onchange: chosen }, ...options);
+      this.element.removeAttribute("role");
+      this.element.replaceChildren(this.list);
+      return;
+    }
     const buttons = titles.map((title, number) =>
       make(
         "button",
@@ -297,6 +309,10 @@ class Switch {
   }
 
   show(chosen) {
+    if (this.list) {
+      this.list.value = String(chosen);
+      return;
+    }
     [...this.element.children].forEach((button, number) => {
       button.setAttribute("aria-checked", String(number === chosen));
       button.tabIndex = number === chosen ? 0 : -1;

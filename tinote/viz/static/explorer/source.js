@@ -26,7 +26,7 @@ class SourceLines extends Lines {
     const rows = [];
     let row = 0;
     for (const text of sources) {
-      if (several) rows.push([-1, FOLDED, `${text.name}${text.place ? `, ${text.place}` : ""}`]);
+      if (several) rows.push([-1, FOLDED, [text.name, text.place].filter(Boolean).join(", ")]);
       for (const _ of text.lines) rows.push([row, marked.has(row++) ? NEW : SAME]);
     }
     this.place.textContent = several ? "" : (sources[0]?.place ?? "");
