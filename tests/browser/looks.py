@@ -13,9 +13,18 @@ from tests.browser.harness import Page
 from tests.browser.waiting import poll
 
 WIDTHS = (1280, 800)
+PHONE = 390
 THEMES = ("light", "dark")
 LEAST_CONTRAST = 4.5
 """What WCAG 2 asks for text of an ordinary size."""
+
+LEAST_EDGE = 3.0
+"""What WCAG 2 asks for what shows where a control is."""
+
+LEAST_TARGET = 24
+"""Pixels that a control is wide and high at least."""
+
+VIEWS = ".tinote-explorer, .tinote-rules, .tinote-gradients, .tinote-sweep, .tinote-view, .tinote-gui, .tinote-article"
 
 SETTLE_SECONDS = 20.0
 """In which a page has taken on a new width and theme. What cannot be read after that stays so."""
@@ -23,12 +32,7 @@ SETTLE_SECONDS = 20.0
 PLACES = ".jp-OutputArea-output, body.tinote-page main, body.tinote-article main"
 """Where texts are read: what cells have shown, and a page with one view."""
 
-# Of the texts in these places: how many there are, and which cannot be read, as `[what is wrong, the text]`. What
-# lies behind a text is found by asking the page for everything at its middle: what is transparent is laid over what is
-# below. Behind a text that is scrolled away lies what it stands in.
-READ = """([places, leastContrast]) => {
-    const reachable = document.head.appendChild(document.createElement('style'));
-    reachable.textContent = '* { pointer-events: auto !important; transition: none !important; }';
+COLORS = """
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const colors = new Map();
     const rgba = (color) => {
@@ -54,12 +58,25 @@ READ = """([places, leastContrast]) => {
         const [r, g, b] = color.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
+    const ratioOf = (...pair) => {
+        const [dark, light] = pair.map(luminance).sort((one, two) => one - two);
+        return (light + 0.05) / (dark + 0.05);
+    };
+"""
+
+# Of the texts in these places: how many there are, and which cannot be read, as `[what is wrong, the text]`. What
+# lies behind a text is found by asking the page for everything at its middle: what is transparent is laid over what is
+# below. Behind a text that is scrolled away lies what it stands in.
+READ = (
+    """([places, leastContrast]) => {"""
+    + COLORS
+    + """
+    const reachable = document.head.appendChild(document.createElement('style'));
+    reachable.textContent = '* { pointer-events: auto !important; transition: none !important; }';
     const contrast = (node, ground) => {
         const opacity = around(node).reduce((product, one) => product * Number(getComputedStyle(one).opacity), 1);
         const [r, g, b, a] = rgba(getComputedStyle(node).color);
-        const inks = [over(ground, [r, g, b, a * opacity]), ground];
-        const [dark, light] = inks.map(luminance).sort((one, two) => one - two);
-        return (light + 0.05) / (dark + 0.05);
+        return ratioOf(over(ground, [r, g, b, a * opacity]), ground);
     };
     const beyond = (box, edge) => box.right > edge.right + 1 || box.left < edge.left - 1;
     // Whether something around `node` cuts the text at `box`, or it does not fit where it stands; what scrolls may.
@@ -119,12 +136,48 @@ READ = """([places, leastContrast]) => {
     reachable.remove();
     return [count, faults];
 }"""
+)
+
+# Of the controls in our views: how many there are, and which are too small to hit or have an outline too faint to see.
+# Words that are buttons within a sentence are as high as it; what has no outline is known by its text.
+HIT = (
+    """([views, leastSize, leastContrast]) => {"""
+    + COLORS
+    + """
+    let count = 0;
+    const faults = [];
+    const ground = (node) => around(node).reverse().flatMap(fills).reduce(over, [255, 255, 255]);
+    const kinds = 'button, select, summary, input:not([type=range], [type=checkbox], [type=color])';
+    for (const control of document.querySelectorAll(`:is(${views}) :is(${kinds})`)) {
+        const { width, height } = control.getBoundingClientRect();
+        const { borderTopColor, borderTopWidth } = getComputedStyle(control);
+        const isText = (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim();
+        if (!width || control.disabled || [...control.parentElement.childNodes].some(isText)) continue;
+        const name = control.getAttribute('aria-label') || control.textContent.trim() || control.placeholder;
+        count += 1;
+        if (Math.min(width, height) < leastSize - 0.1) faults.push([`${width} × ${height}`, name]);
+        const edge = rgba(borderTopColor);
+        if (borderTopWidth === '0px' || edge[3] === 0 || control.matches('summary')) continue;
+        for (const beside of [ground(control), ground(control.parentElement)]) {
+            const ratio = ratioOf(over(beside, edge), beside);
+            if (ratio < leastContrast) faults.push([`outline ${ratio.toFixed(2)}`, name]);
+        }
+    }
+    return [count, faults];
+}"""
+)
 
 # The parts of the page that match and show something: `[left, top, right, bottom]`.
 SHOWN = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
     const { left, top, right, bottom } = node.getBoundingClientRect();
     return [left, top, right, bottom].map(Math.round);
 }).filter(([left, top, right, bottom]) => right > left && bottom > top)"""
+
+
+def unusable(page: Any) -> list[tuple[str, str]]:
+    """Which buttons and fields of our views cannot be hit or seen, and why."""
+    _, faults = page.evaluate(HIT, [VIEWS, LEAST_TARGET, LEAST_EDGE])
+    return [(why, name) for why, name in faults]
 
 
 def unreadable(page: Any, least: int = 8) -> list[tuple[str, str]]:
@@ -163,7 +216,7 @@ class Pictures:
 
     def of_page(self, page: Any, name: str) -> None:
         """A page that shows one view and nothing else."""
-        for width in WIDTHS:
+        for width in (*WIDTHS, PHONE):
             page.set_viewport_size({"width": width, "height": page.viewport_size["height"]})
             for theme in THEMES:
                 page.emulate_media(color_scheme=theme)
@@ -175,7 +228,7 @@ class Pictures:
     def _take(self, page: Any, name: str, parts: str, least: int = 8) -> None:
         readable = False
         try:
-            poll(lambda: unreadable(page, least), [], SETTLE_SECONDS)
+            poll(lambda: unreadable(page, least) + unusable(page), [], SETTLE_SECONDS)
             readable = True
         finally:
             if self.wanted or not readable:

@@ -51,7 +51,7 @@ class RuleView(StaticView):
 
     TITLE = "Access rules"
     SCRIPTS = ("view.js", "syntax.js", "explorer/lines.js", "views/rules.js")
-    STYLES = ("theme.css", "views/rules.css")
+    STYLES = ("theme.css", "frame.css", "views/rules.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 

@@ -64,7 +64,7 @@ SCRIPTS = (
     "explorer/explorer.js",
 )
 PAGE_SCRIPTS = (*SCRIPTS, "explorer/page.js")
-STYLES = ("theme.css", "explorer/explorer.css", "explorer/panels.css", "kernel.css")
+STYLES = ("theme.css", "frame.css", "explorer/explorer.css", "explorer/panels.css", "kernel.css")
 
 
 class ExplorerView(NamedTuple):
@@ -493,8 +493,7 @@ the gradient.
 @also_called(deprecated=True, beside="compare_with")
 @checked
 def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, state: str | None = None) -> Explorer:
-    """Show each stage of a kernel's compilation, from Python to machine code, or the program of a captured step or a
-    tape.
+    """Show each stage of a kernel's compilation, or the program of a captured step or a tape.
 
     Parameters
     ----------
@@ -521,6 +520,11 @@ def explore(kernel: Any, gradient: bool = False, *, compare_with: Any = None, st
     -------
     Explorer
         A widget, with `save` for a page and `picture` for a file.
+
+    Raises
+    ------
+    ViewError
+        For what is none of these, and for `gradient=` or `compare_with=` with a program.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class GradientView(StaticView):
 
     TITLE = "Gradients"
     SCRIPTS = ("view.js", "draw/scale.js", "draw/chart.js", "draw/axes.js", "views/gradients.js")
-    STYLES = ("theme.css", "draw/plot.css", "views/gradients.css")
+    STYLES = ("theme.css", "frame.css", "draw/plot.css", "views/gradients.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 

@@ -151,7 +151,7 @@ class Image(AxedSimulation):
 
     PAGE_KIND = "image"
     _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "views/image.js")
-    _css = static_source("views/simulation.css", "kernel.css")
+    _css = static_source("theme.css", "views/simulation.css", "kernel.css")
 
     field: Any = argument(kw_only=False)
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)

@@ -218,7 +218,7 @@ class Particles(PlacedSimulation):
 
     PAGE_KIND = "particles"
     _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "draw/box.js", "views/particles.js")
-    _css = static_source("views/simulation.css", "kernel.css")
+    _css = static_source("theme.css", "views/simulation.css", "kernel.css")
 
     x: Any = argument(kw_only=False)
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)

@@ -80,7 +80,7 @@ class Plot(LiveSimulation):
 
     PAGE_KIND = "plot"
     _esm = static_source(*VIEW_SCRIPTS, "views/running_plot.js")
-    _css = static_source("views/simulation.css", "kernel.css")
+    _css = static_source("theme.css", "views/simulation.css", "kernel.css")
 
     quantities: Quantities = argument(kw_only=False, fixed=CAPTURED)
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)

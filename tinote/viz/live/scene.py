@@ -170,7 +170,7 @@ class Scene(LabelledSimulation):
 
     PAGE_KIND = "scene"
     _esm = static_source(*VIEW_SCRIPTS, "draw/box.js", "draw/space.js", "views/scene.js")
-    _css = static_source("views/simulation.css", "kernel.css")
+    _css = static_source("theme.css", "views/simulation.css", "kernel.css")
 
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
     up: str = argument(default="z", check=one_of(*UPWARDS))

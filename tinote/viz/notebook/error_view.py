@@ -26,7 +26,7 @@ from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.view import static_source
 
-STYLES = "views/errors.css"
+STYLES = ("theme.css", "views/errors.css")
 
 FRAMES = 40
 """The folded traceback shows no more of them: half from its beginning, half from its end."""
@@ -48,7 +48,7 @@ def error_as_html(error: BaseException) -> str:
     more = "".join(filter(None, (_manual_link(error), _way_here(error))))
     name = html.escape(type(error).__name__)
     return (
-        f"<style>{static_source(STYLES)}</style>"
+        f"<style>{static_source(*STYLES)}</style>"
         f'<div class="tinote-error-view" role="group" aria-label="{name}" hidden="hidden">'
         f'<div class="said">{located}</div><div class="more"><span class="kind">{name}</span>{more}</div></div>'
     )

@@ -37,7 +37,7 @@ else:
 
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
-STYLES = ("pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
+STYLES = ("theme.css", "pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
 NOT_SENT = {
     *("layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program", "program_note"),
     *("can_pick", "picked"),

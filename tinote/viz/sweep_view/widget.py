@@ -41,7 +41,7 @@ class SweepView(StaticView):
 
     TITLE = "Sweep"
     SCRIPTS = ("view.js", "draw/scale.js", "draw/chart.js", "draw/axes.js", "views/sweep.js")
-    STYLES = ("theme.css", "draw/plot.css", "views/sweep.css")
+    STYLES = ("theme.css", "frame.css", "draw/plot.css", "views/sweep.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 

@@ -41,7 +41,7 @@ class Screen(LiveView):
     """The widget: a canvas that shows JPEG frames and sends back keys, pointer and wheel."""
 
     _esm = static_source("kernel.js", "view.js", "draw/canvas_axes.js", "draw/box.js", "draw/space.js", "views/gui.js")
-    _css = static_source("views/gui.css", "kernel.css")
+    _css = static_source("theme.css", "views/gui.css", "kernel.css")
 
     width = traitlets.Int().tag(sync=True)
     height = traitlets.Int().tag(sync=True)

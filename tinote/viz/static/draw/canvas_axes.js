@@ -67,7 +67,7 @@ function paintAxes(context, { x, y, right = null, grid = "y" }, box, { ink, mute
 function axesInks(node) {
   const styles = getComputedStyle(node);
   const of = (name, other) => styles.getPropertyValue(name) || other;
-  return { ink: of("--tinote-ink", "#333"), muted: of("--tinote-muted", "#666"), line: of("--tinote-line", "#ddd") };
+  return { ink: of("--ink", "#333"), muted: of("--muted", "#666"), line: of("--line", "#ddd") };
 }
 
 /** Draw the axes of a stage, which lies in `box`, and its grid, which stands out from most colours. */

@@ -244,9 +244,28 @@ class Explorer {
       this.problem,
     );
     this.body.append(
-      divider("Width of the list of stages", "--list", (x, box) => [x, 140, box.width / 2, "px"], this.body),
-      divider("Height of the source", "--source", (y, box) => [y, 48, box.height - 160, "px"], this.body, true),
-      divider("Width of the left pane", "--left", (x, box) => [(x / box.width) * 100, 30, 85, "%"], this.body),
+      divider(
+        "Width of the list of stages",
+        "--list",
+        (x, box) => [x, 140, box.width / 2, "px"],
+        this.body,
+        this.#folding("stages"),
+      ),
+      divider(
+        "Height of the source",
+        "--source",
+        (y, box) => [y, 48, box.height - 160, "px"],
+        this.body,
+        this.#folding("source"),
+        true,
+      ),
+      divider(
+        "Width of the left pane",
+        "--left",
+        (x, box) => [(x / box.width) * 100, 30, 85, "%"],
+        this.body,
+        this.#folding("source", () => this.left === ALONE),
+      ),
     );
     this.folds = PANES.map((name) => this.#foldOf(name));
     this.body.querySelectorAll("h2").forEach((head, number) => head.prepend(this.folds[number]));
@@ -734,6 +753,17 @@ class Explorer {
 
   get hidden() {
     return PANES.filter((name) => this.body.classList.contains(`without-${name}`));
+  }
+
+  /** What a divider needs to fold a pane, where it can. */
+  #folding(name, can = () => true) {
+    const is = () => can() && this.hidden.includes(name);
+    const to = (isHidden) => {
+      if (!can() || isHidden === is()) return;
+      this.#hide(name, isHidden);
+      this.#note();
+    };
+    return { can, is, to };
   }
 
   #foldOf(name) {

@@ -49,6 +49,8 @@ class Stage {
   }
 }
 
+const FOLD_AT = 0.6; // A part that is dragged to less than this share of its least size folds.
+
 /** What a place in the source, [row, first column, last column or -1], highlights. */
 const placeFocus = ([row, column, end]) => ({
   side: -1,
@@ -128,32 +130,48 @@ function fullScreenButton(root) {
 
 /**
  * A line between two parts of `body` that is dragged, or moved by arrow keys: sets the CSS variable `name` to what
- * `measure(at, box)` gives for a distance from the left edge, or from the `top`: [value, least, most, unit].
+ * `measure(at, box)` gives for a distance from the left edge, or from the `top`: [value, least, most, unit]. Where
+ * there is a part to fold, dragging the line to its end folds it, and so does Enter: `fold.is()`, `fold.to(isFolded)`.
  */
-function divider(label, name, measure, body, top = false) {
+function divider(label, name, measure, body, fold, top = false) {
   const move = (at) => {
-    const [value, least, most, unit] = measure(at, body.getBoundingClientRect());
-    body.style.setProperty(name, `${Math.max(least, Math.min(most, value)).toFixed(1)}${unit}`);
+    const box = body.getBoundingClientRect();
+    const [value, least, most, unit] = measure(at, box);
+    const shown = Math.max(least, Math.min(most, value));
+    const isFolded = value < least * FOLD_AT && fold.can();
+    fold.to(isFolded);
+    if (!isFolded) body.style.setProperty(name, `${shown.toFixed(1)}${unit}`);
+    const whole = unit === "%" ? 100 : top ? box.height : box.width;
+    line.setAttribute("aria-valuenow", String(isFolded ? 0 : Math.round((100 * shown) / whole)));
   };
   const inside = (x, y) => {
     const box = body.getBoundingClientRect();
     return top ? y - box.top : x - box.left;
   };
   const at = (event) => inside(event.clientX, event.clientY);
+  const usual = () => {
+    fold.to(false);
+    body.style.removeProperty(name);
+  };
   const line = make("div", {
     class: `divider divider${name}`,
     role: "separator",
     tabindex: 0,
     "aria-orientation": top ? "horizontal" : "vertical",
     "aria-label": label,
-    title: "Drag to resize; double-click for the usual size",
-    ondblclick: () => body.style.removeProperty(name),
+    "aria-valuenow": 50,
+    title: "Drag to resize, to its end to fold (Enter); double-click for the usual size",
+    ondblclick: usual,
     onpointerdown: (event) => line.setPointerCapture(event.pointerId),
     onpointermove: (event) => line.hasPointerCapture(event.pointerId) && move(at(event)),
     onkeydown: (event) => {
       const step = (top ? { ArrowUp: -19, ArrowDown: 19 } : { ArrowLeft: -16, ArrowRight: 16 })[event.key];
-      if (!step) return;
+      if (!step && event.key !== "Enter") return;
       event.preventDefault();
+      if (!step || fold.is()) {
+        if (fold.can()) fold.to(!fold.is());
+        return;
+      }
       const own = line.getBoundingClientRect();
       move(inside(own.left + own.width / 2, own.top + own.height / 2) + step);
     },
