@@ -95,6 +95,53 @@ def test_panes_fold_away_and_dividers_move_in_both_directions(standalone):
     assert page.problems == []
 
 
+def test_a_divider_folds_a_pane_at_its_end_and_brings_it_back(standalone):
+    page = small(standalone, COMPARED)
+    stages, source = box_of(page, "nav.stages"), box_of(page, ".source")
+
+    def drag(name: str, right: float, down: float) -> None:
+        place = still_box(page.get_by_role("separator", name=name))
+        x, y = place["x"] + min(place["width"] / 2, 100), place["y"] + place["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + right, y + down, steps=4)
+        page.mouse.up()
+
+    drag("Width of the list of stages", 30 - stages["width"], 0)
+    fold = page.get_by_role("button", name="The list of stages")
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    poll(lambda: box_of(page, "nav.stages")["width"], lambda width: width < 40)
+    drag("Width of the list of stages", 200, 0)
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    poll(lambda: box_of(page, "nav.stages")["width"], pytest.approx(229, abs=8))
+    drag("Height of the source", 0, 20 - source["height"])
+    expect(page.get_by_role("button", name="The source")).to_have_attribute("aria-expanded", "false")
+    line = page.get_by_role("separator", name="Height of the source")
+    line.focus()
+    page.keyboard.press("Enter")
+    poll(lambda: box_of(page, ".source")["height"], pytest.approx(source["height"], abs=2))
+    page.keyboard.press("Enter")
+    poll(lambda: box_of(page, ".source")["height"], lambda height: height < 40)
+    page.keyboard.press("ArrowDown")
+    poll(lambda: box_of(page, ".source")["height"], pytest.approx(source["height"], abs=2))
+    # Alone, the source folds to the side.
+    page.get_by_role("button", name="Compare").click()
+    drag("Width of the left pane", -700, 0)
+    poll(lambda: box_of(page, ".source")["width"], lambda width: width < 40)
+    page.wait_for_function("() => location.hash.includes('hidden=source')")
+    drag("Width of the left pane", 400, 0)
+    poll(lambda: box_of(page, ".source")["width"], lambda width: width > 200)
+    assert page.problems == []
+
+
+def test_it_can_be_read_and_hit_in_every_look(standalone, kernel, pictures):
+    page = standalone(explore(kernel))
+    pictures.of_page(page, "explorer")
+    page.get_by_role("tab", name="Tasks").click()
+    expect(page.locator(".panel tbody tr")).to_have_count(1)
+    pictures.of_page(page, "explorer_tasks")
+
+
 def test_the_margin_stays_and_lines_wrap(standalone, kernel):
     page = standalone(explore(kernel, state="stage=LLVM+IR"), viewport={"width": 800, "height": 860})
     lines = page.locator(".right .lines")

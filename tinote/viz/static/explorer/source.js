@@ -29,7 +29,9 @@ class SourceLines extends Lines {
       if (several) rows.push([-1, FOLDED, [text.name, text.place].filter(Boolean).join(", ")]);
       for (const _ of text.lines) rows.push([row, marked.has(row++) ? NEW : SAME]);
     }
-    this.place.textContent = several ? "" : (sources[0]?.place ?? "");
+    const place = several ? "" : (sources[0]?.place ?? "");
+    this.place.textContent = place.replace(/^.*[\\/]/, ""); // Of a path, the file.
+    this.place.title = place;
     this.section.classList.toggle("has-marks", marked.size > 0);
     this.show({
       texts: sources.flatMap((text) => text.lines),

@@ -134,13 +134,14 @@ function fullScreenButton(root) {
  * there is a part to fold, dragging the line to its end folds it, and so does Enter: `fold.is()`, `fold.to(isFolded)`.
  */
 function divider(label, name, measure, body, fold, top = false) {
+  let before = ""; // The size when the line was taken, which the part has again when it unfolds.
   const move = (at) => {
     const box = body.getBoundingClientRect();
     const [value, least, most, unit] = measure(at, box);
     const shown = Math.max(least, Math.min(most, value));
     const isFolded = value < least * FOLD_AT && fold.can();
     fold.to(isFolded);
-    if (!isFolded) body.style.setProperty(name, `${shown.toFixed(1)}${unit}`);
+    body.style.setProperty(name, isFolded ? before : `${shown.toFixed(1)}${unit}`);
     const whole = unit === "%" ? 100 : top ? box.height : box.width;
     line.setAttribute("aria-valuenow", String(isFolded ? 0 : Math.round((100 * shown) / whole)));
   };
@@ -162,7 +163,10 @@ function divider(label, name, measure, body, fold, top = false) {
     "aria-valuenow": 50,
     title: "Drag to resize, to its end to fold (Enter); double-click for the usual size",
     ondblclick: usual,
-    onpointerdown: (event) => line.setPointerCapture(event.pointerId),
+    onpointerdown: (event) => {
+      before = body.style.getPropertyValue(name);
+      line.setPointerCapture(event.pointerId);
+    },
     onpointermove: (event) => line.hasPointerCapture(event.pointerId) && move(at(event)),
     onkeydown: (event) => {
       const step = (top ? { ArrowUp: -19, ArrowDown: 19 } : { ArrowLeft: -16, ArrowRight: 16 })[event.key];
