@@ -139,7 +139,8 @@ READ = (
 )
 
 # Of the controls in our views: how many there are, and which are too small to hit or have an outline too faint to see.
-# Words that are buttons within a sentence are as high as it; what has no outline is known by its text.
+# Words that are buttons within a sentence are as high as it, and the parts of a graph as its zoom makes them; what has
+# no outline is known by its text.
 HIT = (
     """([views, leastSize, leastContrast]) => {"""
     + COLORS
@@ -152,7 +153,8 @@ HIT = (
         const { width, height } = control.getBoundingClientRect();
         const { borderTopColor, borderTopWidth } = getComputedStyle(control);
         const isText = (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim();
-        if (!width || control.disabled || [...control.parentElement.childNodes].some(isText)) continue;
+        if (!width || control.disabled || control.closest('.graph')) continue;
+        if ([...control.parentElement.childNodes].some(isText)) continue;
         const name = control.getAttribute('aria-label') || control.textContent.trim() || control.placeholder;
         count += 1;
         if (Math.min(width, height) < leastSize - 0.1) faults.push([`${width} × ${height}`, name]);
