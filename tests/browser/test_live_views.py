@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -225,6 +226,15 @@ def test_particles_in_space_are_turned_by_pointer_and_keys(notebook):
     page.wait(f"{PAINTED} >= 1")
     first = page.canvas(STAGE)
     assert 0.02 < (first[:, :, :3].min(axis=2) < 200).mean() < 0.3
+    box = still_box(page.page.locator(STAGE))
+    place = [int(box[side] + box[along] / 2) for side, along in (("x", "width"), ("y", "height"))]
+    page.page.mouse.move(*place)
+    # 600 particles in the middle: one is within reach, and a click picks it.
+    tip = page.page.locator(".tinote-view .tinote-tip").first
+    expect(tip).to_have_text(re.compile(r"^particle \d+ · x .*, z .*$"))
+    page.page.mouse.click(*place)
+    page.until("view.picked is not None")
+    expect(tip).to_have_text(re.compile(f"^particle {page.python('print(view.picked)')} · "))
     page.drag(STAGE, (0.3, 0.5), (0.6, 0.6))
     page.until(f"abs(view.azimuth - {(30 - 54) % 360}) < 2 and abs(view.elevation - 2) < 2")
     page.settle()
@@ -269,7 +279,8 @@ CONTROLS = """() => {
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const paper = getComputedStyle(document.body).getPropertyValue('--jp-layout-color0');
-    return [...document.querySelectorAll('.tinote-controls button:not([hidden]):enabled')].map((button) => {
+    const shown = [...document.querySelectorAll('.tinote-controls button:not([hidden]):enabled')];
+    return shown.filter(({ offsetWidth }) => offsetWidth).map((button) => {
         const { backgroundColor, borderTopColor } = getComputedStyle(button);
         const { width, height } = button.getBoundingClientRect();
         const edge = luminance(paper, borderTopColor);

@@ -6,6 +6,7 @@ import base64
 import io
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     views = [
         ti.viz.Particles(x, descend, bounds=((-2, 2), (-2, 2)), radius=4,
-                         x_label="x [m]", y_label="y [m]", grid=True, size=320),
+                         x_label="x [m]", y_label="y [m]", grid=True, size=320, name="balls in a row"),
         ti.viz.Image(u, extent=((0, 4e-6), (0, 3)), norm="log", color_label="u [V]", x_label="x [m]", size=320),
         ti.viz.Plot({"loss": lambda: loss[None], "angle": lambda: angle[None]}, descend, scale="log", right="angle",
                     label="loss [J]", right_label="angle [rad]", dt=0.5, size=(420, 220)),
@@ -100,6 +101,46 @@ def test_values_are_told_under_the_pointer(opened: Callable[..., Opened], measur
     assert page.problems == []
 
 
+@pytest.fixture(scope="module")
+def in_space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with particles in space, seen along the y axis, and a scene."""
+    ti.init(arch=ti.cpu)
+    x = ti.Vector.field(3, ti.f32, shape=2)
+    x.from_numpy(np.array([[0.5, 0.5, 0.5], [0.5, 0.25, 0.5]], np.float32))
+    speed = ti.field(ti.f32, shape=2)
+    speed.from_numpy(np.array([1.5, 2.5], np.float32))
+
+    @ti.kernel
+    def rise():
+        x[1].z += 0.25
+        speed[1] += 1.0
+
+    scene = ti.viz.Scene(rise, size=320, azimuth=0, elevation=0).particles([[0.0, 0.0, 0.0]], 0.5, name="the sun")
+    views = [
+        ti.viz.Particles(x, rise, azimuth=-90, elevation=0, radius=8, color=speed, color_label="speed",
+                         z_label="height [m]", size=320),
+        scene.lines([[0, -2, -1], [0, 2, -1]], 4.0),
+    ]  # fmt: skip
+    file = tmp_path_factory.mktemp("space") / "page.html"
+    ti.viz.page(views, file)
+    return file
+
+
+def test_things_in_space_are_told_under_the_pointer(opened: Callable[..., Opened], in_space: Path) -> None:
+    page = opened(in_space).painted()
+    in_front = "particle 1 · x 0.5, y 0.25, height [m] "
+    expect(point_at(page, 0, 0.5, 0.5)).to_have_text(f"{in_front}0.5 · speed 2.5")
+    page.run(1)  # The pointer rests where another one is seen now.
+    expect(point_at(page, 0, 0.5, 0.5)).to_have_text("particle 0 · x 0.5, y 0.5, height [m] 0.5 · speed 1.5")
+    expect(point_at(page, 1, 0.5, 0.6)).to_have_text(re.compile(r"the sun at \(0\.\d+, .*\)"))
+    page.page.mouse.down()
+    page.page.mouse.up()
+    expect(page.views.nth(1).locator(".tinote-status")).to_contain_text("the sun at (0")
+    page.views.nth(0).locator(".tinote-stage").click()
+    expect(page.views.nth(0).locator(".tinote-status")).to_contain_text("picked 0")
+    assert page.problems == []
+
+
 def test_a_plot_tells_its_samples_and_takes_the_timeline_there(opened: Callable[..., Opened], measured: Path) -> None:
     page = opened(measured).painted()
     for view in (2, 3):
@@ -113,6 +154,95 @@ def test_a_plot_tells_its_samples_and_takes_the_timeline_there(opened: Callable[
     expect(page.views.nth(2).get_by_text("(right)")).to_have_count(1)
     found = point_at(page, 3, 0.5, 0.1, ".tinote-chart")
     expect(found).to_have_text(re.compile(r"step \d+ · q −?[\d.]+ · p [\d.]+"))
+    assert page.problems == []
+
+
+def test_the_plane_is_zoomed_and_moved_and_comes_back(opened: Callable[..., Opened], measured: Path) -> None:
+    page = opened(measured).painted()
+    for view in (0, 1):
+        stage = page.views.nth(view).locator(".tinote-stage")
+        painted = partial(stage.evaluate, "(canvas) => canvas.toDataURL()")
+        whole = painted()
+        box = still_box(stage)
+        middle = box["x"] + box["width"] / 2, box["y"] + 0.25 * box["height"]
+        page.page.mouse.click(*middle)
+        page.page.mouse.wheel(0, -600)
+        fit = page.views.nth(view).get_by_role("button", name="Fit: show everything")
+        expect(fit).to_have_count(0 if view else 1)  # What has no step has no buttons.
+        poll(painted, whole.__ne__)
+        if view == 0:
+            # The place under the pointer stays, and is told with more digits.
+            expect(point_at(page, 0, 0.5, 0.75)).to_have_text(
+                re.compile(r"particle 1 · x \[m\] 0(\.0+)?, y \[m\] 1\.000+$")
+            )
+        page.page.mouse.move(*middle)
+        page.page.mouse.down()
+        page.page.mouse.move(middle[0] + 40, middle[1] + 20, steps=3)
+        page.page.mouse.up()
+        moved = painted()
+        stage.press("ArrowLeft")
+        poll(painted, moved.__ne__)
+        if view:
+            stage.dblclick()
+        else:
+            fit.click()
+        expect(fit).to_have_count(0)
+        poll(painted, whole.__eq__)
+    assert page.problems == []
+
+
+def test_files_of_a_view_have_names_and_sizes(opened: Callable[..., Opened], measured: Path) -> None:
+    page = opened(measured).painted()
+    for _ in range(3):
+        page.run(1, 2)
+    plot = page.views.nth(2)
+    stage = page.views.nth(0).locator(".tinote-stage")
+    shown = stage.evaluate("(canvas) => [canvas.width, canvas.height]")
+    files = {}
+    for view, name in ((0, "Picture, 2×"), (2, "Plot as CSV"), (2, "Picture, 2×")):
+        page.button("Save as…", view).click()
+        with page.page.expect_download() as saved:
+            page.views.nth(view).get_by_role("menuitem", name=name).click()
+        files[view, name] = saved.value
+    assert files[0, "Picture, 2×"].suggested_filename == "balls in a row.png"
+    assert files[2, "Plot as CSV"].suggested_filename == "simulation.csv"
+    rows = Path(files[2, "Plot as CSV"].path()).read_text("utf-8").splitlines()
+    assert rows[:2] == ["step,time,loss,angle", "0,0,100,0"] and rows[3].startswith("2,1,25,0.2")
+    picture = Pillow.open(files[0, "Picture, 2×"].path())
+    assert picture.width > 2 * 320 + 2 * 20 and picture.height > 2 * 320
+    assert Pillow.open(files[2, "Picture, 2×"].path()).width == 2 * 420
+    # The view is as it was.
+    poll(lambda: stage.evaluate("(canvas) => [canvas.width, canvas.height]"), lambda now: now == shown)
+    page.button("Save as…", 2).click()
+    plot.get_by_role("menuitem").first.press("Escape")
+    expect(plot.get_by_role("menu")).to_be_hidden()
+    assert page.problems == []
+
+
+def test_a_view_is_made_larger(opened: Callable[..., Opened], measured: Path) -> None:
+    page = opened(measured).painted()
+    stage = page.views.nth(0).locator(".tinote-stage")
+    before = still_box(stage)
+    grip = page.views.nth(0).locator(".tinote-grip")
+    corner = still_box(grip)
+    page.page.mouse.move(corner["x"] + 12, corner["y"] + 12)
+    page.page.mouse.down()
+    page.page.mouse.move(corner["x"] + 132, corner["y"] + 60, steps=4)
+    page.page.mouse.up()
+    larger = still_box(stage)
+    assert larger["width"] == pytest.approx(before["width"] + 120, abs=3)
+    assert larger["height"] / larger["width"] == pytest.approx(before["height"] / before["width"], rel=0.01)
+    sharp = stage.evaluate("(canvas) => canvas.width / canvas.clientWidth")
+    assert sharp == pytest.approx(1.0, abs=0.02)
+    grip.dblclick()
+    assert still_box(stage)["width"] == pytest.approx(before["width"], abs=1)
+    page.button("Full screen").click()
+    expect(page.page.locator(".tinote-view:fullscreen")).to_have_count(1)
+    full = still_box(stage)
+    assert full["width"] > 1.2 * before["width"] and full["y"] + full["height"] <= 900
+    page.button("Full screen").click()
+    expect(page.page.locator(".tinote-view:fullscreen")).to_have_count(0)
+    assert still_box(stage)["width"] == pytest.approx(before["width"], abs=1)
     assert page.problems == []
 
 

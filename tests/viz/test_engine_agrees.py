@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.viz.test_page_agrees import NODE
+from tests.viz.test_page_agrees import NODE, run
 from tinote.viz import Image, Particles, Plot, Scene
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.scale import number_text
 from tinote.viz.notebook.view import Frame, static_source
-from tinote.viz.pages.bundle import engine_files
+from tinote.viz.pages.bundle import engine_files, payload
+from tinote.viz.pages.export import running
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.parts import SceneSender
 
@@ -32,6 +35,7 @@ const sources = new Sources({ fields: [] });
 const frames = new FRAMES_OF[held.kind](sources, held.look, held.traits);
 if (held.kind === "scene") frames.draws = true;
 const text = (part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString("base64");
+const places = (held.places ?? []).map((place) => [frames.wordsAt(...place), frames.pick?.(...place, true).element]);
 const found = held.states.map((state, step) => {
   for (const [name, data] of Object.entries(state)) Object.assign(held.look[name], { data, numbers: undefined });
   const { message, buffers } = frames.capture(step);
@@ -41,7 +45,7 @@ const found = held.states.map((state, step) => {
     buffers: [...buffers, ...kept.buffers].map(text),
   };
 });
-console.log(JSON.stringify(found));
+console.log(JSON.stringify(held.places ? places : found));
 """
 
 
@@ -53,19 +57,23 @@ def packed(value: Any) -> Any:
     return [packed(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def by_page(view: Any, states: list[dict[str, bytes]]) -> list[Frame]:
-    """The frames of a view whose arrays, by the names in its look, hold the bytes of each state in turn."""
+def in_page(view: Any, **asked: Any) -> Any:
+    """What the page that would run a view makes of it."""
     state = view.get_state()
     traits = {name: state[name] for name in state if name[0] != "_" and name != "layout"}
-    held = {"kind": view.PAGE_KIND, "look": view.page_look(Sources()), "traits": traits, "states": states}
+    held = {"kind": view.PAGE_KIND, "look": view.page_look(Sources()), "traits": traits, "states": [], **asked}
     source = static_source(*engine_files([view.PAGE_KIND], space=True)) + HERE
     done = subprocess.run(
         [str(NODE), "-e", source], input=json.dumps(packed(held)), capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    return [
-        Frame(one["message"], [base64.b64decode(part) for part in one["buffers"]]) for one in json.loads(done.stdout)
-    ]
+    return json.loads(done.stdout)
+
+
+def by_page(view: Any, states: list[dict[str, bytes]]) -> list[Frame]:
+    """The frames of a view whose arrays, by the names in its look, hold the bytes of each state in turn."""
+    made = in_page(view, states=states)
+    return [Frame(one["message"], [base64.b64decode(part) for part in one["buffers"]]) for one in made]
 
 
 def by_kernel(view: Any, arrays: dict[str, np.ndarray], states: list[dict[str, np.ndarray]]) -> list[Frame]:
@@ -298,3 +306,91 @@ def test_edges_of_copies_are_refused() -> None:
     )
     with pytest.raises(ViewError, match="a page draws the edges of one mesh, and not of its copies"):
         view.page_look(Sources())
+
+
+#: options of particles of which something is seen: in space, and in the plane
+READ: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "numbers": {"color": RNG.random(N).astype(np.float32), "color_label": "speed [m/s]", "x_label": "x [m]"},
+    "large": {"radius": 9, "color": 1e7 * RNG.normal(size=N), "bounds": ((-1, 2),) * 3, "z_label": "z [m]"},
+}
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("name", READ)
+def test_particles_are_told_alike_under_the_pointer(name: str, dimensions: int) -> None:
+    ti.init()
+    x = RNG.uniform(-0.5, 1.2, (N, dimensions)).astype(np.float32)
+    x[7] = np.nan
+    options = READ[name]
+    if "bounds" in options:
+        options = options | {"bounds": options["bounds"][:dimensions]}
+    view = Particles(x, lambda: None, size=(300, 240), **options)
+    view.capture()
+    places: list[list[float]] = RNG.random((300, 2)).tolist()
+    told = in_page(view, places=places)
+    assert told == [[view.words_at(across, up), view.pick(across, up, True)[1]] for across, up in places]
+    assert 20 < sum(element is not None for _, element in told) < 300
+    words, element = next((words, element) for words, element in told if element is not None)
+    assert words.startswith(f"particle {element} · {options.get('x_label', 'x')} ")
+    assert ("speed [m/s] " in words) == (name == "numbers")
+
+
+def test_an_image_and_a_scene_are_picked_alike() -> None:
+    ti.init()
+    view = Image(np.zeros((12, 9), np.float32), lambda: None)
+    view.capture()
+    places = [[0.0, 0.0], [1.0, 1.0], [0.3, 0.7], [0.99, 0.01]]
+    assert [element for _, element in in_page(view, places=places)] == [
+        list(view.pick(across, up, True)[1]) for across, up in places
+    ]
+
+
+def told_apart(words: str) -> tuple[str, list[float]]:
+    """What is seen, and where."""
+    what, _, place = words.partition(" at (")
+    return what, [float(part.replace("−", "-")) for part in place.rstrip(")").split(", ") if part]
+
+
+@pytest.mark.parametrize("axes", [False, True])
+@pytest.mark.parametrize("add", [balls, rods, meshes, strange])
+def test_scenes_are_told_alike_under_the_pointer(add: Callable[[Scene], None], axes: bool) -> None:
+    ti.init()
+    view = Scene(lambda: None, axes=axes, size=(400, 300))
+    add(view)
+    view.particles([[0.1, 0.2, 0.3]], 0.2, name="the sun")
+    view.capture()
+    assert view._eye is not None
+    reach = math.dist(view._eye.position, view._eye.target)
+    # In the middle of pixels, as pictures see it. At edges, and where two things are at one depth, either may be seen.
+    pixels = np.random.default_rng(8).integers([100, 75], [300, 225], (150, 2))
+    places = [[(column + 0.5) / 400, (row + 0.5) / 300] for column, row in pixels]
+    told = [words for words, _ in in_page(view, places=places)]
+    pairs = [(told_apart(one), told_apart(view.words_at(*place))) for one, place in zip(told, places, strict=True)]
+    same = [one == other for (one, _), (other, _) in pairs]
+    assert np.mean(same) > 0.93 and sum(bool(what) for (what, _), _ in pairs) > 20
+    away = [
+        math.dist(one, other)
+        for ((what, one), (_, other)), is_same in zip(pairs, same, strict=True)
+        if what and is_same
+    ]
+    assert np.quantile(away, 0.95) < 0.02 * reach
+
+
+def test_numbers_are_written_alike() -> None:
+    values = [float(value) for value in RNG.normal(size=300) * 10.0 ** RNG.integers(-9, 12, 300)] + [
+        0.0,
+        1e6,
+        123456.0,
+        -5e-5,
+    ]
+    found = run(("draw/scale.js",), values, "data.map((value) => [numberText(value), numberText(value, 3)])")
+    assert found == [[number_text(value), number_text(value, 3)] for value in values]
+
+
+def test_colours_are_in_a_page_once() -> None:
+    ti.init()
+    x, colors = RNG.random((20_000, 2)).astype(np.float32), RNG.integers(0, 0xFFFFFF, 20_000)
+    chosen: list[Any] = [0x3B7DD8, colors]
+    sizes = [len(payload(running(Particles(x, lambda: None, color=color))._asdict())) for color in chosen]
+    assert 0.99 < (sizes[1] - sizes[0]) / (3 * len(x) * 4 / 3) < 1.02  # Three bytes each, in base 64.

@@ -5,6 +5,7 @@ type checker's extra brings along.
 from __future__ import annotations
 
 import colorsys
+import csv
 import io
 import itertools
 import json
@@ -105,6 +106,71 @@ def test_samples_are_thinned_alike(count: int) -> None:
         history.append(int(step), [value])
     script = "(() => { const h = new History(2, 8); data.forEach((row) => h.append(row)); return h.rows(); })()"
     assert run(("draw/chart.js",), rows, script) == history.table().tolist()
+
+
+@pytest.mark.parametrize("dt", [0.0, 0.25])
+def test_a_plot_is_written_to_one_csv_file(dt: float, tmp_path: Path) -> None:
+    names = ["energy", 'a "b", c']
+    history = History(names, limit=8)
+    rows = [[float(n), 10.0**n, -math.inf if n == 3 else 1 / (n + 1)] for n in range(21)]
+    for step, *values in rows:
+        history.append(int(step), values)
+    files = ("draw/chart.js", "views/simulation.js")
+    script = "(() => { const h = new History(3, 8); data.rows.forEach((row) => h.append(row));"
+    text = run(files, {"rows": [[0 if math.isinf(part) else part for part in row] for row in rows], "names": names,
+                       "dt": dt}, script + " return csvOf(h, data.names, data.dt); })()")  # fmt: skip
+    found = [list(csv.reader(io.StringIO(one))) for one in (text, history.csv(dt))]
+    assert found[0][0] == found[1][0] == ["step", *(["time"] if dt else []), *names]
+    numbers = [[[float(part) for part in row] for row in one[1:]] for one in found]
+    assert len(numbers[0]) == len(numbers[1]) > 4
+    assert [row[:-1] for row in numbers[0]] == [row[:-1] for row in numbers[1]]
+    assert [row[-2:] for row in numbers[1]] == history.table()[:, 1:].tolist()
+    view = Plot({"a": lambda: 1.5}, lambda: None, dt=dt or None)
+    view.advance(2)
+    assert view.save(tmp_path / "new" / "a.csv").read_text("utf-8") == view.history.csv(dt)
+
+
+ZOOMED = """data.map(([[factor, place], points, codes]) => {
+  const zoom = new Zoom();
+  zoom.enlarge(factor, place);
+  const kept = zoom.place(place);
+  const axes = zoom.axes({ ranges: [[-2, 2], [10, 20]], x: { label: "x", ticks: [] }, y: { label: "y", ticks: [] } });
+  zoom.pan(99, 0);
+  const moved = [zoom.left, zoom.share];
+  zoom.pan(-99, -99);
+  const far = zoom.place([1, 1]);
+  zoom.show(...kept.map((part) => part - zoom.share / 2));
+  return [kept, axes, moved, far, [...zoom.fractions(Float64Array.from(points))], [zoom.left, zoom.bottom, zoom.share],
+    [...zoom.codes(Uint16Array.from(codes), 65534, 65535)]];
+})"""
+
+
+def test_what_is_zoomed_keeps_its_places() -> None:
+    random_numbers = random.Random(3)
+    cases = []
+    for _ in range(60):
+        places = [random_numbers.random() for _ in range(40)]
+        codes = [65535 if n // 2 % 5 == 0 else int(65534 * part) for n, part in enumerate(places)]
+        cases.append(
+            [[4 ** random_numbers.uniform(0.05, 4), [random_numbers.random(), random_numbers.random()]], places, codes]
+        )
+    files = ("draw/scale.js", "draw/zoom.js")
+    for ((factor, place), places, codes), found in zip(cases, run(files, cases, ZOOMED), strict=True):
+        kept, axes, (left, share), far, fractions, (across, up, _), seen = found
+        assert kept == pytest.approx(place) and share == pytest.approx(max(1 / factor, 1 / 64))
+        assert left == 0 and far == pytest.approx([1, 1])
+        low, high = axes["ranges"][1]
+        assert high - low == pytest.approx(10 * share) and low + place[1] * (high - low) == pytest.approx(
+            10 + 10 * place[1]
+        )
+        assert len(axes["x"]["ticks"]) >= 3 and all(-1e-9 <= tick["at"] <= 1 + 1e-9 for tick in axes["x"]["ticks"])
+        assert fractions == pytest.approx([(p - (up if n % 2 else across)) / share for n, p in enumerate(places)])
+        for n in range(0, 40, 2):
+            inside = all(-1e-4 <= part <= 1 + 1e-4 for part in fractions[n : n + 2])
+            if codes[n] == 65535 or not inside:
+                assert seen[n : n + 2] == [65535, 65535]
+            elif all(1e-3 <= part <= 1 - 1e-3 for part in fractions[n : n + 2]):
+                assert [part / 65534 for part in seen[n : n + 2]] == pytest.approx(fractions[n : n + 2], abs=2e-3)
 
 
 def described(lines: list[StageLine]) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def test_the_buttons_hand_files_to_the_page_that_asked():
         files = lambda: [(m, b) for m, b in page.messages if m["kind"] == "file"]  # noqa: E731
         await page.until(lambda: len(files()) == 1)
         message, [data] = files()[0]
-        assert (message["name"], message["page"]) == ("simulation.png", "here")
+        assert (message["ending"], message["page"]) == ("png", "here")
         assert Image.open(io.BytesIO(data)).size == (60, 60)
         page.say(kind="record", page="here")
         view.play()
@@ -168,3 +168,22 @@ def test_the_buttons_hand_files_to_the_page_that_asked():
 
     x = np.random.default_rng(0).random((5, 2))
     scenario(lambda: Particles(x, lambda: np.multiply(x, 0.9, out=x), radius=4, size=60), body)
+
+
+@pytest.mark.parametrize("can_run", [True, False])
+def test_a_page_that_runs_is_handed_over_or_the_view_says_why_not(can_run):
+    x = np.random.default_rng(0).random((5, 2))
+
+    async def body(view, page):
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        page.say(kind="page", page="here")
+        await page.until(lambda: view.error or page.messages[-1][0]["kind"] == "file")
+        message, buffers = page.messages[-1]
+        assert bool(view.error) != can_run and (message["kind"] == "file") == can_run
+        if can_run:
+            assert (message["ending"], message["type"], message["page"]) == ("html", "text/html", "here")
+            assert 20_000 < len(buffers[0]) < 110_000 and b"tinote-data" in buffers[0]
+
+    step = (lambda: None) if can_run else (lambda: np.multiply(x, 0.9, out=x))
+    scenario(lambda: Particles(x, step, size=60), body)

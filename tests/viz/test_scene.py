@@ -226,8 +226,8 @@ def test_things_are_called_by_their_names_and_edges_of_the_box_are_none():
     view = Scene(axes=True, size=(200, 200)).particles([[0.0, 0.0, 0.0]], 1.0, name="the sun")
     view.lines([[-9, 0, 3], [9, 0, 3]], 3.0, name="the rods")
     view.frames.present()
-    assert view._words_at(0.5, 0.45).startswith("the sun at (")
-    seen = {view._words_at(across, up) for across in np.linspace(0, 1, 21) for up in np.linspace(0, 1, 21)}
+    assert view.words_at(0.5, 0.45).startswith("the sun at (")
+    seen = {view.words_at(across, up) for across in np.linspace(0, 1, 21) for up in np.linspace(0, 1, 21)}
     assert {words.split(" at ")[0] for words in seen} == {"", "the sun", "line 0 of the rods"}
 
 
@@ -270,8 +270,8 @@ def test_a_click_picks_what_is_seen_there():
             await page.until(lambda: page.messages[-1][0]["kind"] == "hovered")
             hovered = {"kind": "hovered", "view": "page", "words": page.frames[-1]["picked"]}
             assert page.messages[-1][0] == hovered and len(page.frames) == count + 1
-        assert page.frames[-2]["picked"].startswith("triangle 1 of copy 1 of thing 1 at (-0.5")
-        assert page.frames[-1]["picked"].startswith("line 0 of thing 0 at (-2.49, ")
+        assert page.frames[-2]["picked"].startswith("triangle 1 of copy 1 of thing 1 at (−0.5")
+        assert page.frames[-1]["picked"].startswith("line 0 of thing 0 at (−2.49, ")
         page.say(kind="hover", view="page", place=[0.99, 0.99])
         await page.until(lambda: page.messages[-1][0].get("words") == "")
         assert view.picked.kind == "line"

@@ -46,7 +46,7 @@ def test_pictures_and_pages_draw_the_same_box(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("tinote.viz.space.box.text_width", lambda _: 20.0)
     box = described_box(BOUNDS, ("x [m]", "y", "height"), grid=True)
     cases = [(box, eye._asdict(), SIZE) for eye in EYES] + [(described_box(BOUNDS), EYES[0]._asdict(), SIZE)]
-    made = run(("draw/canvas_axes.js", "draw/box.js"), cases, IN_THE_PAGE)
+    made = run(("draw/canvas_axes.js", "draw/camera.js", "draw/box.js"), cases, IN_THE_PAGE)
     for (described, eye, size), (lines, grid, texts) in zip(cases, made, strict=True):
         wanted = drawn_box(described, Eye(**eye), size)
         assert np.allclose(ordered(lines), ordered(wanted.lines), atol=0.01), eye

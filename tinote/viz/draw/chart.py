@@ -104,6 +104,19 @@ class History:
         rows = self._kept if self.latest is None or self._kept[-1] is self.latest else [*self._kept, self.latest]
         return np.array(rows, np.float64).reshape(-1, 1 + len(self.names))
 
+    def csv(self, dt: float | None = None) -> str:
+        """The samples as the text of a CSV file, with a line of names; with the time, where a step takes `dt`."""
+        head = ["step", *(["time"] if dt else []), *self.names]
+        lines = [",".join(_quoted(name) for name in head)]
+        for step, *values in self.table().tolist():
+            lines.append(",".join(map(repr, [int(step), *([step * dt] if dt else []), *values])))
+        return "\n".join([*lines, ""])
+
+
+def _quoted(name: str) -> str:
+    """A name in a CSV file."""
+    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name
+
 
 Points = Sequence[tuple[float, float]]
 

@@ -77,6 +77,17 @@ def signed(text: str) -> str:
     return text.replace("-", "−")
 
 
+def number_text(value: float, digits: int = 4) -> str:
+    """A number next to a view, with so many digits."""
+    if not math.isfinite(value):
+        return signed(str(value))
+    size = abs(value)
+    if size and (size >= 1e6 or size < 1e-4):
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        return times_power(mantissa, int(exponent))
+    return signed(f"{float(f'{value:.{digits}g}'):.15g}")
+
+
 def linear_ticks(low: float, high: float, about: int) -> list[Tick]:
     """Evenly spaced ticks with their texts."""
     ticks = nice_ticks(low, high, about)

@@ -44,7 +44,6 @@ class AxedSimulation(LabelledSimulation):
 
     norm: str | tuple[str, float] = argument(default="linear", check=scale_form, sent=True)
 
-    can_pick = traitlets.Bool(True).tag(sync=True)
     picked = traitlets.Any().tag(sync=True)
     """The index of what was clicked, or None; `view.observe(function, "picked")` calls a function when it changes."""
 

@@ -122,6 +122,8 @@ class Image(AxedSimulation):
         As for `ti.viz.Particles`.
     timeline : float, default 32
         As for `ti.viz.Particles`.
+    name : str
+        As for `ti.viz.Particles`.
     size : int, default 480
         The longer side in pixels.
     label : str

@@ -18,6 +18,7 @@ from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pen import css
 from tinote.viz.draw.pictures import Picture, as_jpeg
+from tinote.viz.draw.scale import number_text
 from tinote.viz.live.arguments import Renews, angle, argument, color_map, derived, number, optional, pixels
 from tinote.viz.live.axed import PlacedSimulation, fitted_ranges, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
@@ -185,6 +186,8 @@ class Particles(PlacedSimulation):
         How many megabytes (1e6 bytes) of frames the page keeps, up to 1,000: the slider below the view, and the arrow
         keys on it, show the last ones again. That pauses the simulation, which continues from the present. 0 keeps
         none.
+    name : str
+        What files are called that are saved from the view, without their ending; by default "simulation".
     pointer : callable, optional
         Called between frames while a button is held on the view, with a `ti.viz.Pointer` in the units of `x`: its
         `element` is the index of the particle that was pressed, or None. In space only a press on a particle counts,
@@ -217,7 +220,7 @@ class Particles(PlacedSimulation):
     """
 
     PAGE_KIND = "particles"
-    _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "draw/box.js", "views/particles.js")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "draw/camera.js", "draw/box.js", "views/particles.js")
     _css = static_source("theme.css", "views/simulation.css", "kernel.css")
 
     x: Any = argument(kw_only=False)
@@ -394,8 +397,11 @@ class Particles(PlacedSimulation):
         """What a page needs to make such frames itself."""
         look: ParticlesLook = self.look
         given = vars(look.given) | ({} if look.colors is None else {"color": look.colors})
+        shown = look.read(as_positions(self.x, space=True))
+        if look.sent["colors"]:
+            del shown["color"]  # The page has them already.
         return {
-            **sources.of(given, look.read(as_positions(self.x, space=True))),
+            **sources.of(given, shown),
             "bounds": look.bounds,
             "scale": look.scale.described(),
             "isFixed": look.colors is not None,
@@ -403,6 +409,7 @@ class Particles(PlacedSimulation):
             "elevation": self.elevation,
             "box": look.box,
             "arrow_scale": self.arrow_scale,
+            "labels": self._names(),
         }
 
     def pointed(self) -> tuple[int, int]:
@@ -444,33 +451,55 @@ class Particles(PlacedSimulation):
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
         within reach, in space the one in front.
         """
-        if self.in_space:
-            return self._pick_in_space(across, up, pressed)
-        low, high = np.array(self.look.bounds).T
-        element = None
-        points = as_positions(self.x)
-        if pressed and len(points) <= DENSITY_COUNT:
-            with np.errstate(invalid="ignore"):
-                inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
-            away = self._pixels_away((points[inside] - low) / (high - low), across, up)
-            if away.size and away.min() <= max(2 * self.look.radius, self.reach):
-                element = int(inside[np.argmin(away)])
-        return tuple((low + [across, up] * (high - low)).tolist()), element
-
-    def _pick_in_space(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
-        bounds, camera = np.array(self.look.bounds), self._camera()
-        element = None
+        points = as_positions(self.x, space=True)
+        element = self._element_at(points, across, up) if pressed else None
+        bounds = np.array(self.look.bounds)
+        if not self.in_space:
+            low, high = bounds.T
+            return tuple((low + [across, up] * (high - low)).tolist()), element
+        camera = self._camera()
         if pressed:
-            points = as_positions(self.x, space=True)
-            seen = see(points, bounds, camera)
-            away = self._pixels_away(seen.positions, across, up)
-            under = np.flatnonzero(away <= self.look.radius + 1.0)  # The last one is in front.
-            if under.size:
-                element = int(seen.index[under[-1]])
-            elif away.size and away.min() <= max(2 * self.look.radius, self.reach):
-                element = int(seen.index[np.argmin(away)])
             self._depth = 0.0 if element is None else float(depth(points[element], bounds, camera))
         return tuple(point_at((across, up), self._depth, bounds, camera).tolist()), element
+
+    def _element_at(self, points: np.ndarray, across: float, up: float) -> int | None:
+        """Which of the particles is at a place of the stage."""
+        bounds = np.array(self.look.bounds)
+        if self.in_space:
+            seen = see(points, bounds, self._camera())
+            places, index = seen.positions, seen.index
+        elif len(points) > DENSITY_COUNT:
+            return None
+        else:
+            low, high = bounds.T
+            with np.errstate(invalid="ignore"):
+                index = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
+            places = (points[index] - low) / (high - low)
+        away = self._pixels_away(places, across, up)
+        under = np.flatnonzero(away <= self.look.radius + 1.0)
+        if self.in_space and under.size:
+            return int(index[under[-1]])  # The last one is in front.
+        is_within = away.size and away.min() <= max(2 * self.look.radius, self.reach)
+        return int(index[np.argmin(away)]) if is_within else None
+
+    def _names(self) -> list[str]:
+        """What the coordinates are called."""
+        return [self.x_label or "x", self.y_label or "y", self.z_label or "z"]
+
+    def words_at(self, across: float, up: float) -> str:
+        """The particle at a place of the stage, where it is, and its number for the colour map."""
+        points = as_positions(self.x, space=True)
+        element = self._element_at(points, across, up)
+        if element is None:
+            return ""
+        place = [
+            f"{name} {number_text(part)}" for name, part in zip(self._names(), points[element].tolist(), strict=False)
+        ]
+        color = self.look.read(points)["color"]
+        value = (
+            [f"{self.color_label or 'value'} {number_text(float(color[element]))}"] if color.dtype != np.uint8 else []
+        )
+        return " · ".join([f"particle {element:,}", ", ".join(place), *value])
 
     def _pixels_away(self, positions: np.ndarray, across: float, up: float) -> np.ndarray:
         """How far positions on the stage, (N, 2), are from another one, all as fractions of it."""

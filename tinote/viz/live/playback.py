@@ -128,11 +128,11 @@ class Playback:
                 return
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
 
-    def request_file(self, make: Callable[[], bytes], name: str, kind: str, page: str) -> None:
+    def request_file(self, make: Callable[[], bytes], ending: str, kind: str, page: str) -> None:
         """Have the worker make a file for a page, from any thread."""
-        self.on_loop(lambda: self.spawn(self.deliver(make, name, kind, page)))
+        self.on_loop(lambda: self.spawn(self.deliver(make, ending, kind, page)))
 
-    async def deliver(self, make: Callable[[], bytes], name: str, kind: str, page: str) -> None:
+    async def deliver(self, make: Callable[[], bytes], ending: str, kind: str, page: str) -> None:
         """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download."""
         if self.view.comm is None:
             return
@@ -141,14 +141,14 @@ class Playback:
             if outcome.error is not None:
                 self.fail(outcome.error)
             return
-        self.view.send({"kind": "file", "name": name, "type": kind, "page": page}, buffers=[outcome.value])
+        self.view.send({"kind": "file", "ending": ending, "type": kind, "page": page}, buffers=[outcome.value])
 
     def record_or_save(self, page: str) -> None:
         """What the record button does: begin to keep frames, or hand over those that were kept."""
         if self.frames.recorder is None:
             self.frames.recorder = FrameRecorder()
         else:
-            self.spawn(self.deliver(self.frames.recorder.gif, "simulation.gif", "image/gif", page))
+            self.spawn(self.deliver(self.frames.recorder.gif, "gif", "image/gif", page))
             self.frames.recorder = None
         self.view.set_trait("recording", self.frames.recorder is not None)
 

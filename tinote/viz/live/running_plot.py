@@ -60,6 +60,8 @@ class Plot(LiveSimulation):
         As for `ti.viz.Particles`.
     timeline : float, default 32
         As for `ti.viz.Particles`.
+    name : str
+        As for `ti.viz.Particles`.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
 from tinote.viz.live.axed import LabelledSimulation, Range, ranges_of
 from tinote.viz.live.simulation import CAPTURED
-from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
+from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.box import BOX_INK, box_around, box_edges, described_box, drawn_box, paint_box
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
@@ -90,7 +90,7 @@ class Thing(NamedTuple):
         sources_of = {name: given[argument] for name, argument in made.ARGUMENTS.items()}
         each = given["per_vertex_color"]
         sources_of["colors"] = made.colors if each is None else each
-        return {"item": facts_of(item), **sources.of(sources_of, shown)}
+        return {"item": facts_of(item), "name": self.name, **sources.of(sources_of, shown)}
 
 
 class SceneLook(NamedTuple):
@@ -140,7 +140,7 @@ class Scene(LabelledSimulation):
         By default what fits the page's theme.
     renderer : {"auto", "page", "kernel"}
         Whether the page draws by WebGL, or gets pictures.
-    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label, unattended_frames, timeline : various
+    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label, unattended_frames, timeline, name : all
         As for `ti.viz.Particles`.
     size : int or (int, int), default (640, 480)
         Width and height in pixels.
@@ -169,7 +169,7 @@ class Scene(LabelledSimulation):
     """
 
     PAGE_KIND = "scene"
-    _esm = static_source(*VIEW_SCRIPTS, "draw/box.js", "draw/space.js", "views/scene.js")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/camera.js", "draw/box.js", "draw/space.js", "views/scene.js")
     _css = static_source("theme.css", "views/simulation.css", "kernel.css")
 
     step: Callable[[], object] | None = argument(default=None, kw_only=False, fixed=CAPTURED)
@@ -184,8 +184,6 @@ class Scene(LabelledSimulation):
     size: Any = argument(default=(640, 480), check=sides)
     label: str = argument(default="live view of a scene in space", renews=Renews.NOTHING, sent=True)
 
-    can_pick = traitlets.Bool(True).tag(sync=True)
-    """Whether somebody knows what is at a place: the kernel does."""
     picked = traitlets.Any()
     """What was clicked last: which particle, line or triangle it is, and where, as `Picked`; None where nothing was."""
 
@@ -562,7 +560,7 @@ class Scene(LabelledSimulation):
         assert content is not None and eye is not None
         message: dict[str, Any] = {"primitives": content.primitives(), "eyeVersion": self._eye_version}
         if self.picked is not None:
-            message["picked"] = self.picked.words(content)
+            message["picked"] = self.picked.words(self._added(content))
         if self._box is not None:
             message["box"] = self._box
         if not self.credits.connected:
@@ -587,6 +585,7 @@ class Scene(LabelledSimulation):
             raise ViewError(f"a page cannot draw the scene: {reason}")
         return {
             "things": [thing.page_look(sources) for thing in self._shown_things()],
+            "added": len(self._things),
             **({} if self._box is None else {"box": self._box}),
             "lighting": content.lighting._asdict(),
             "eye": eye._asdict(),
@@ -624,26 +623,18 @@ class Scene(LabelledSimulation):
         """What was added and is at a place of the stage."""
         if self._captured is None or self._eye is None:
             return None
-        added = Content(self._captured.items[: len(self._things)])
-        found = pick(self._picker, added, self._eye, (self.width, self.height), across, up)
+        size = (self.width, self.height)
+        found = pick(self._picker, self._added(self._captured), self._eye, size, across, up)
         return None if found is None else found._replace(name=self._things[found.thing].name)
 
-    def _words_at(self, across: float, up: float) -> str:
-        """What is at a place of the stage; empty where nothing is."""
-        found = self._seen_at(across, up)
-        return "" if found is None or self._captured is None else found.words(self._captured)
+    def _added(self, content: Content) -> Content:
+        """What of it was added: without the edges of the box."""
+        return Content(content.items[: len(self._things)])
 
-    async def _hovered(self, across: float, up: float, view: str) -> None:
-        """Tell a copy of the view what is at a place."""
-        if self.comm is None:
-            return  # The view has been closed since this was asked for.
-        outcome: JobOutcome[str] = await self.playback.hired().run(
-            lambda: self.playback.apart(partial(self._words_at, across, up))
-        )
-        if outcome.error is not None:
-            self.playback.fail(outcome.error)
-        elif outcome.value is not None:
-            self.send({"kind": "hovered", "view": view, "words": outcome.value})
+    def words_at(self, across: float, up: float) -> str:
+        """What was added and is at a place of the stage."""
+        found = self._seen_at(across, up)
+        return "" if found is None or self._captured is None else found.words(self._added(self._captured))
 
     def _sky(self, rows: int, dark: bool) -> np.ndarray:
         """What is behind the scene, a colour for each row, shape (rows, 1, 3)."""
@@ -689,9 +680,6 @@ class Scene(LabelledSimulation):
             case "pick":
                 across, up = (float(part) for part in message["place"])
                 self.playback.request(partial(self._pick, across, up))
-            case "hover":
-                across, up = (float(part) for part in message["place"])
-                self.playback.on_loop(lambda: self.playback.spawn(self._hovered(across, up, str(message.get("view")))))
             case "library":
                 self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
             case _:

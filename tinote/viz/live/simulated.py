@@ -104,6 +104,13 @@ class SimulatedView(LiveView):
         """What lies at a position on the stage: see `pointer.Picker`. Runs on the worker."""
         raise NotImplementedError
 
+    def words_at(self, across: float, up: float) -> str:
+        """What is seen at a position on the stage, where pages ask for it; nothing where nothing is. Runs on the
+        worker.
+        """
+        del across, up
+        return ""
+
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make the frames of this view itself, besides its traits."""
         raise NotImplementedError

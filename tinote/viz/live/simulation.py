@@ -35,7 +35,7 @@ from tinote.viz.live.playback import Playback
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.whole import whole_picture, write_svg_of
 from tinote.viz.notebook.front_end import Bundle, for_page, stored_size
-from tinote.viz.notebook.view import Frame
+from tinote.viz.notebook.view import Frame, JobOutcome
 from tinote.viz.pages.sources import ViewFunctions
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class LiveSimulation(DeclaredView):
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
     dt: float | None = argument(default=None, check=TIME)
     timeline: float = argument(default=32.0, check=MEGABYTES, renews=Renews.NOTHING, sent=True)
+    name: str = argument(default="", renews=Renews.NOTHING, sent=True)
 
     def __init__(self, *args: Any, **given: Any) -> None:
         self.prepare()
@@ -278,7 +279,8 @@ class LiveSimulation(DeclaredView):
         Parameters
         ----------
         path : path
-            The file. For the ending of a picture, such as ".png" or ".svg", a `snapshot` is written.
+            The file. For the ending of a picture, such as ".png" or ".svg", a `snapshot` is written; for ".csv" the
+            samples of the plot.
 
         Returns
         -------
@@ -299,8 +301,12 @@ class LiveSimulation(DeclaredView):
         'page.html'
         """
         path = Path(path)
+        if path.suffix.lower() == ".csv":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.history.csv(self.dt), encoding="utf-8")
+            return path
         if path.suffix.lower() not in PAGES:
-            check_picture(path, (*PAGES, *PICTURE_FORMATS, ".svg"))
+            check_picture(path, (*PAGES, ".csv", *PICTURE_FORMATS, ".svg"))
             self.snapshot(path)
             return path
         return export.save(self, path)
@@ -498,14 +504,32 @@ class LiveSimulation(DeclaredView):
                 self.playback.on_loop(lambda: self.playback.single_step(steps))
             case "pointer":
                 self._point(str(message["phase"]), *(float(part) for part in message["place"]))
+            case "hover":
+                across, up = (float(part) for part in message["place"])
+                self.playback.on_loop(lambda: self.playback.spawn(self._hovered(across, up, str(message.get("view")))))
             case "record":
                 page = str(message.get("page"))
                 self.playback.on_loop(lambda: self.playback.record_or_save(page))
             case "snapshot":
                 page = str(message.get("page"))
                 self.playback.request_file(
-                    lambda: whole_picture(self, self.frames.last_frame).png(), "simulation.png", "image/png", page
+                    lambda: whole_picture(self, self.frames.last_frame).png(), "png", "image/png", page
                 )
+            case "page":
+                text = lambda: export.text_of(self).encode()  # noqa: E731
+                self.playback.request_file(text, "html", "text/html", str(message.get("page")))
+
+    async def _hovered(self, across: float, up: float, view: str) -> None:
+        """Tell a copy of the view what is at a place."""
+        if self.comm is None:
+            return  # The view has been closed since this was asked for.
+        outcome: JobOutcome[str] = await self.playback.hired().run(
+            lambda: self.playback.apart(self.words_at, across, up)
+        )
+        if outcome.error is not None:
+            self.playback.fail(outcome.error)
+        elif outcome.value is not None:
+            self.send({"kind": "hovered", "view": view, "words": outcome.value})
 
     def _point(self, phase: str, across: float, up: float) -> None:
         """Note what the pointer does, for the next frame; while nothing plays, that frame is made for it."""

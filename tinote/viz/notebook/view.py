@@ -47,6 +47,7 @@ VIEW_SCRIPTS = (
     "kernel.js",
     "view.js",
     "draw/scale.js",
+    "draw/zoom.js",
     "draw/canvas_axes.js",
     "draw/tip.js",
     "draw/chart.js",

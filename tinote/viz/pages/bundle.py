@@ -29,7 +29,7 @@ ENGINES = {
     "particles": ("engine/marks.js", "engine/particles.js"),
     "image": ("engine/marks.js", "engine/image.js"),
     "plot": (),
-    "scene": ("engine/scene.js",),
+    "scene": ("draw/camera.js", "engine/scene.js", "engine/picking.js"),
 }
 """What a Worker runs: for all views, and by the kind of view."""
 
@@ -43,7 +43,7 @@ OWN = {
 
 #: What a Worker runs, and what paints, besides where particles are in space.
 IN_SPACE = "engine/space.js"
-BOX = "draw/box.js"
+BOX = ("draw/camera.js", "draw/box.js")
 
 
 def engine_files(kinds: Iterable[str], *, gpu: bool = False, space: bool = False) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def page_script(kinds: Collection[str], *, controls: bool = True, space: bool = 
     """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model;
     `controls`: some of them have controls; `space`: particles of some are in space.
     """
-    shared = (*VIEW_SCRIPTS, "draw/strokes.js", *((BOX,) if space or "scene" in kinds else ()))
+    shared = (*VIEW_SCRIPTS, "draw/strokes.js", *(BOX if space or "scene" in kinds else ()))
     parts = [compact(static_source(file)) for file in shared]
     parts.append("const VIEWS = {};")
     for kind in sorted(kinds):

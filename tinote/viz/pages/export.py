@@ -40,7 +40,7 @@ __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 STYLES = ("theme.css", "pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
 NOT_SENT = {
     *("layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program", "program_note"),
-    *("can_pick", "picked"),
+    "picked",
 }
 WITHOUT_SCRIPTS = "The simulation runs here, by JavaScript."
 
@@ -252,8 +252,17 @@ def save(view: Any, path: str | Path) -> Path:
     found = running(view)
     for what, reason in found.missing:
         warnings.warn(f"{Path(path).name} is without {what}: {reason}", stacklevel=3)
+    return _write(Path(path), _text_of(view, found))
+
+
+def text_of(view: Any) -> str:
+    """The text of that page. Raises `ViewError` and `CaptureError`."""
+    return _text_of(view, running(view))
+
+
+def _text_of(view: Any, found: Running) -> str:
     pages = Pages()
-    return _write(Path(path), pages.html(view.label, f"<main>\n{pages.place(found)}\n</main>"))
+    return pages.html(view.name or view.label, f"<main>\n{pages.place(found)}\n</main>")
 
 
 @checked

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tinote.viz.draw.scale import number_text
 from tinote.viz.space.camera import Eye, Vector, framed, point_seen
 from tinote.viz.space.content import Content, Mesh
 from tinote.viz.space.rasterise import Rasteriser
@@ -37,7 +38,7 @@ class Picked(NamedTuple):
             found = self.name if len(item.points) == 1 else f"{found} of {self.name}"
         elif len(content.items) > 1:
             found += f" of thing {self.thing}"
-        return f"{found} at ({', '.join(f'{part:.3g}' for part in self.position)})"
+        return f"{found} at ({', '.join(number_text(part, 3) for part in self.position)})"
 
 
 def pick(

@@ -213,9 +213,11 @@ function draw(tag, attributes, ...children) {
   return node;
 }
 
-/** Size `canvas` to width × height CSS pixels at the screen's own resolution; returns the factor between the two. */
-function fitCanvas(canvas, width, height) {
-  const scale = Math.min(2, window.devicePixelRatio || 1);
+/** Pixels of the screen to a CSS pixel, of which more than two are not told apart. */
+const screenScale = () => Math.min(2, window.devicePixelRatio || 1);
+
+/** Size `canvas` to width × height CSS pixels of `scale` pixels each, which it returns. */
+function fitCanvas(canvas, width, height, scale = screenScale()) {
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(height * scale);
   canvas.style.aspectRatio = `${width} / ${height}`;

@@ -40,7 +40,7 @@ RENDERER_VARIABLE = "TINOTE_GUI_RENDERER"
 class Screen(LiveView):
     """The widget: a canvas that shows JPEG frames and sends back keys, pointer and wheel."""
 
-    _esm = static_source("kernel.js", "view.js", "draw/canvas_axes.js", "draw/box.js", "draw/space.js", "views/gui.js")
+    _esm = static_source("kernel.js", "view.js", "draw/camera.js", "draw/space.js", "views/gui.js")
     _css = static_source("theme.css", "views/gui.css", "kernel.css")
 
     width = traitlets.Int().tag(sync=True)

@@ -106,15 +106,17 @@ function paintTicks(context, { x, y }, [left, top, right, bottom], grid) {
 /** A stage in its axes, if `model` has any: the element, how much wider that makes it, and what draws them anew. */
 function framed(model, stage) {
   const node = make("div", { class: "tinote-noticed" }, stage);
-  const axes = model.get("axes_shown") ?? {};
-  const room = roomOf(axes);
+  const whole = model.get("axes_shown") ?? {};
+  const room = roomOf(whole);
   const wide = room.left + room.right;
-  if (!axes.x) return { node, wide, draw: () => {} };
-  node.style.padding = `${room.top}px ${room.right}px ${room.bottom}px ${room.left}px`;
+  if (!whole.x) return { node, wide, draw: () => {} };
   const over = make("canvas", { class: "tinote-axes" });
   node.append(over);
   const draw = () => {
-    const scale = Math.min(2, devicePixelRatio || 1);
+    const axes = zoomOf(stage).axes(whole);
+    room.left = Math.max(room.left, roomOf(axes).left); // Wider once, the stage stays there.
+    node.style.padding = `${room.top}px ${room.right}px ${room.bottom}px ${room.left}px`;
+    const scale = screenScale();
     [over.width, over.height] = [node.clientWidth * scale, node.clientHeight * scale];
     const { offsetLeft: left, offsetTop: top, offsetWidth, offsetHeight } = stage;
     const context = over.getContext("2d");

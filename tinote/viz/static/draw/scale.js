@@ -41,12 +41,12 @@ function timesPower(text) {
 /** A number as text, with a true minus sign. */
 const signed = (text) => text.replace("-", "−");
 
-/** A number next to a chart, with four digits. */
-function numberText(value) {
+/** A number next to a view, with so many digits. */
+function numberText(value, digits = 4) {
   if (!Number.isFinite(value)) return signed(String(value));
   const size = Math.abs(value);
-  if (size && (size >= 1e6 || size < 1e-4)) return timesPower(value.toExponential(3));
-  return signed(String(Number(value.toPrecision(4))));
+  if (size && (size >= 1e6 || size < 1e-4)) return timesPower(value.toExponential(digits - 1));
+  return signed(String(Number(value.toPrecision(digits))));
 }
 
 /** A number that is known to `step`: no digit says more than that. */

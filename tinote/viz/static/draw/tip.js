@@ -2,7 +2,7 @@
 
 /**
  * Where a mouse rests on `canvas` for `wait` milliseconds, `ask(place)`, which may give words at once; gives
- * `tell(words)`, which shows what is there next to it, and what takes that away.
+ * `tell(words)`, which shows what is there next to it, what takes that away, and the place that it rests `at`.
  */
 function hoverTip(canvas, ask, wait = 0) {
   const tip = make("div", { class: "tinote-tip", hidden: true });
@@ -43,5 +43,5 @@ function hoverTip(canvas, ask, wait = 0) {
   const again = () => {
     if (at) tell(ask(at));
   };
-  return { tip, tell, hide, again };
+  return { tip, tell, hide, again, at: () => at };
 }

@@ -22,9 +22,13 @@ class Frames {
   kept() {
     return { message: {}, buffers: [] };
   }
+  /** What is seen at a place of the stage, in words. */
+  wordsAt() {
+    return "";
+  }
   /** The page has said something else. Gives the traits that follow; null for what is not known. */
-  obey() {
-    return null;
+  obey(message) {
+    return message.kind === "pick" ? { picked: this.pick(...message.place, true).element } : null;
   }
 }
 const FRAMES_OF = { plot: Frames }; // By the kind of view.
@@ -141,6 +145,12 @@ class Simulation {
       case "device":
         this.act(() => this.moveTo(message.device));
         break;
+      case "hover":
+        this.after(() => {
+          const { view, place } = message;
+          this.post({ kind: "hovered", view, words: this.frames.wordsAt(...place) }, []);
+        });
+        break;
       case "ping":
         this.post({ kind: "pong", works: true }, []); // For who wants to know whether a step is stuck.
         break;
@@ -168,9 +178,9 @@ class Simulation {
     this.post({ kind: "traits", values }, []);
   }
 
-  /** Run `job` after those before it. */
+  /** Run `job` after those before it, also where one of them has failed. */
   after(job) {
-    this.jobs = this.jobs.then(job);
+    this.jobs = this.jobs.then(job, job);
     return this.jobs;
   }
 

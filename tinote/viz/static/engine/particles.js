@@ -28,10 +28,15 @@ FRAMES_OF.particles = class extends Frames {
     const room = this.look.box.axes.length ? AXES_ROOM : 1;
     return new SpaceSight(bounds, this.azimuth, this.elevation, this.traits.width / this.traits.height, room);
   }
+  /** What particles are painted with: colours that they keep are known to the page. */
+  inks() {
+    const { color } = this.look;
+    return color ? this.sources.inks(color) : { colors: new Uint8Array(0), isOne: false };
+  }
   capture(step) {
     const { look, sources } = this;
     const points = sources.points(look.x);
-    const found = { color: sources.inks(look.color) };
+    const found = { color: this.inks() };
     if (look.edges) found.edges = sources.inks(look.edge_color);
     if (look.arrows) found.arrows = sources.inks(look.arrow_color);
     const { inks, message } = readInks(found, this.map);
@@ -157,35 +162,50 @@ FRAMES_OF.particles = class extends Frames {
   /** The position at a place of the stage, and the particle that is pressed there. */
   pick(across, up, isPressed) {
     const points = this.sources.points(this.look.x);
+    const found = isPressed ? this.foundAt(points, across, up) : null;
+    const element = found?.index ?? null;
+    if (points.dimensions === 2) {
+      const { bounds } = this.look;
+      return { position: bounds.map(([low, high], axis) => low + [across, up][axis] * (high - low)), element };
+    }
+    if (isPressed) this.depth = found?.depth ?? 0;
+    return { position: this.sight(points).pointAt([across, up], this.depth), element };
+  }
+  /** Which of the particles is at a place of the stage; null where none is. */
+  foundAt(points, across, up) {
     const { data, count, dimensions } = points;
     const { width, height, radius } = this.traits;
     const reach = Math.max(GRASPED * radius, this.traits.reach);
     const away = ([x, y]) => Math.hypot((x - across) * width, (y - up) * height);
-    const { bounds } = this.look;
-    if (dimensions === 2) {
-      let [element, least] = [null, reach];
-      for (let at = 0; isPressed && count <= DENSITY_COUNT && at < count; at += 1) {
-        const place = bounds.map(([low, high], axis) => (data[2 * at + axis] - low) / (high - low));
-        if (!place.every((part) => part >= 0 && part <= 1) || !(away(place) <= least)) continue;
-        if (element === null || away(place) < least) [element, least] = [at, away(place)];
-      }
-      return { position: bounds.map(([low, high], axis) => low + [across, up][axis] * (high - low)), element };
-    }
-    const sight = this.sight(points);
-    if (isPressed) {
-      const seen = sight.see(points);
+    if (dimensions === 3) {
+      const seen = this.sight(points).see(points);
       const under = seen.filter(({ place }) => away(place) <= radius + 1);
       const near = seen.filter(({ place }) => away(place) <= reach).sort((a, b) => away(a.place) - away(b.place));
-      const found = under[under.length - 1] ?? near[0]; // The last one is in front.
-      this.depth = found ? found.depth : 0;
-      return { position: sight.pointAt([across, up], this.depth), element: found ? found.index : null };
+      return under[under.length - 1] ?? near[0] ?? null; // The last one is in front.
     }
-    return { position: sight.pointAt([across, up], this.depth), element: null };
+    let [found, least] = [null, reach];
+    for (let index = 0; count <= DENSITY_COUNT && index < count; index += 1) {
+      const place = this.look.bounds.map(([low, high], axis) => (data[2 * index + axis] - low) / (high - low));
+      if (!place.every((part) => part >= 0 && part <= 1) || !(away(place) <= least)) continue;
+      if (found === null || away(place) < least) [found, least] = [{ index }, away(place)];
+    }
+    return found;
+  }
+  wordsAt(across, up) {
+    const { look, sources } = this;
+    const points = sources.points(look.x);
+    const found = this.foundAt(points, across, up);
+    if (!found) return "";
+    const place = [...points.data.slice(points.dimensions * found.index, points.dimensions * (found.index + 1))];
+    const { numbers } = this.inks();
+    const value = numbers ? [`${this.traits.color_label || "value"} ${numberText(numbers[found.index])}`] : [];
+    const texts = place.map((part, axis) => `${look.labels[axis]} ${numberText(part)}`);
+    return [`particle ${found.index.toLocaleString("en")}`, texts.join(", "), ...value].join(" · ");
   }
   /** The page has turned the camera, or wants all particles to be in the bounds. Gives the traits that follow. */
   obey(message) {
     if (message.kind === "fit") return this.fit(this.sources.points(this.look.x));
-    if (message.kind !== "turn") return null;
+    if (message.kind !== "turn") return super.obey(message);
     this.azimuth = (((this.azimuth + message.by[0]) % 360) + 360) % 360;
     this.elevation = Math.min(Math.max(this.elevation + message.by[1], -HIGHEST), HIGHEST);
     return {};

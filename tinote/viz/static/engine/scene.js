@@ -101,6 +101,8 @@ FRAMES_OF.scene = class extends Frames {
     this.nextNumber = 0;
     this.draws = false;
     this.reason = "";
+    this.eye = look.eye;
+    this.picked = ""; // What was clicked last, in words.
   }
   /** The page has nothing yet. */
   forget() {
@@ -111,6 +113,7 @@ FRAMES_OF.scene = class extends Frames {
     const things = look.things.map((thing) => this.item(thing));
     const message = { primitives: things.reduce((sum, thing) => sum + thing.primitives, 0), eyeVersion: 1 };
     if (look.box) message.box = look.box;
+    if (this.picked) message.picked = this.picked;
     if (!this.draws) {
       // Nobody draws where the page cannot: it shows what the scene was when the page was made.
       if (this.reason) message.reason = "a picture: this page draws scenes by WebGL, which is missing here";
@@ -143,7 +146,7 @@ FRAMES_OF.scene = class extends Frames {
     };
   }
   /** A thing as the page gets it: what stays a description, the arrays that go with it, and how much it is. */
-  item({ item, ...sources }) {
+  item({ item, name: _, ...sources }) {
     const arrays = {};
     for (const [name, source] of Object.entries(sources)) arrays[name] = TAKEN[name](this.sources.read(source), source);
     const { points, triangles, colors } = arrays;
@@ -159,8 +162,25 @@ FRAMES_OF.scene = class extends Frames {
     else if (triangles) primitives = ((transforms?.length ?? 16) / 16) * (triangles.length / 3);
     return { points, primitives, item: { ...item, colored: colors.length > 3 }, arrays };
   }
-  /** The page says whether it draws. */
+  /** What was added and is seen at a place. */
+  wordsAt(across, up) {
+    const { things, added } = this.look;
+    const shown = things.slice(0, added);
+    const { width, height } = this.traits;
+    const found = pickedAt(shown.map((thing) => this.item(thing)), this.eye, [width, height], [across, up]);
+    return found ? pickedText(found, shown[found.thing].name, added) : "";
+  }
+  /** The page has moved the camera, picks, or says whether it draws. */
   obey(message) {
+    if (message.kind === "camera") {
+      const { position, target } = message;
+      this.eye = { ...this.eye, position, target, near: 1e-3 * norm(minus(position, target)) };
+      return null;
+    }
+    if (message.kind === "pick") {
+      this.picked = this.wordsAt(...message.place);
+      return {};
+    }
     if (message.kind !== "look") return null;
     if (message.draws && !this.draws) this.forget();
     [this.draws, this.reason] = [message.draws, message.reason];

@@ -10,7 +10,7 @@ class LocalModel {
   /** `view`: what the page knows of one; `program`: its bytes; `makeWorker()` starts a Worker that serves the page. */
   constructor(view, program, makeWorker, el) {
     Object.assign(this, { view, program, makeWorker, el, handlers: new Map(), asked: new Map(), said: new Map() });
-    this.traits = { ...view.traits, state: "paused", recording: false, error_card: "", film: true, can_pick: false };
+    this.traits = { ...view.traits, state: "paused", recording: false, error_card: "", film: true };
     this.traits.colors = bytesAsView(view.traits.colors);
     this.isVisible = false;
     this.isLocal = true;
@@ -39,8 +39,7 @@ class LocalModel {
     );
   }
   send(message) {
-    if (message.kind === "snapshot") this.savePicture(message.page);
-    else if (message.kind === "record") this.recordOrSave(message.page, message.as === "gif");
+    if (message.kind === "record") this.recordOrSave(message.page, message.as === "gif");
     else {
       if ("visible" in message) this.isVisible = message.visible;
       if (message.kind === "stop") this.insist();
@@ -128,12 +127,9 @@ class LocalModel {
 
   // Pictures and films.
 
-  savePicture(page) {
-    pictureOf(this, this.el).toBlob((blob) => this.deliver(blob, "simulation.png", page), "image/png");
-  }
-  async deliver(blob, name, page) {
+  async deliver(blob, ending, page) {
     const bytes = new DataView(await blob.arrayBuffer());
-    this.tell("msg:custom", { kind: "file", name, type: blob.type, page }, [bytes]);
+    this.tell("msg:custom", { kind: "file", ending, type: blob.type, page }, [bytes]);
   }
   /** What the record button does: begin a film, or hand it over. The browser encodes it. */
   recordOrSave(page, asGif) {
@@ -146,7 +142,7 @@ class LocalModel {
       const draw = () => recorder.add(pictureOf(this, this.el));
       const stop = async () => {
         this.film = null;
-        this.deliver(await recorder.file(), "simulation.gif", page);
+        this.deliver(await recorder.file(), "gif", page);
         this.set("recording", false);
       };
       this.film = { draw, stop };
@@ -167,7 +163,7 @@ class LocalModel {
       this.film = null;
       this.set("recording", false);
       const kind = type.slice(6, type.indexOf(";") < 0 ? undefined : type.indexOf(";"));
-      this.deliver(new Blob(parts, { type: `video/${kind}` }), `simulation.${kind}`, page);
+      this.deliver(new Blob(parts, { type: `video/${kind}` }), kind, page);
     };
     this.film = { draw: () => pictureOf(this, this.el, canvas), stop: () => recorder.stop() };
     recorder.start();

@@ -3,7 +3,7 @@
 export default laidOut(({ model, el }) => {
   const canvas = make("canvas", { class: "tinote-stage", role: "img" });
   const [width, height] = [model.get("width"), model.get("height")];
-  const scale = fitCanvas(canvas, width, height);
+  let scale = fitCanvas(canvas, width, height);
   let looks = model.get("marks");
   const context = canvas.getContext("2d", { willReadFrequently: Object.keys(looks).length > 0 });
   const cells = document.createElement("canvas"); // As many pixels as there are cells.
@@ -17,9 +17,13 @@ export default laidOut(({ model, el }) => {
   const paint = () => {
     if (!image) return;
     context.imageSmoothingEnabled = model.get("smooth");
-    context.drawImage(cells, 0, 0, canvas.width, canvas.height);
+    const zoom = zoomOf(canvas);
+    zoom.paint(context, cells);
     // Until the next frame comes, these are of the look before.
-    const shown = { contours: looks.contours && marks.contours, arrows: looks.arrows && marks.arrows };
+    const shown = {
+      contours: looks.contours && zoom.fractions(marks.contours),
+      arrows: looks.arrows && zoom.fractions(marks.arrows),
+    };
     if (!shown.contours && !shown.arrows) return;
     const painted = context.getImageData(0, 0, canvas.width, canvas.height);
     const target = pixelsOf(painted, scale);
@@ -68,7 +72,7 @@ export default laidOut(({ model, el }) => {
     const axes = model.get("axes_shown");
     const cell = `[${within(across, shape[0])}, ${within(up, shape[1])}]`;
     const isInCells = axes.ranges.every(([low, high], axis) => !low && high === shape[axis]);
-    const place = isInCells ? cell : `${placeText(axes, [across, up], [width, height])} ${cell}`;
+    const place = isInCells ? cell : `${placeText(axes, [across, up], zoomOf(canvas).sides([width, height]))} ${cell}`;
     const at = row * columns + column;
     if (low === undefined) return `${place}: ${[...last.parts.subarray(3 * at, 3 * at + 3)].join(", ")}`;
     const label = model.get("color_label");
@@ -81,8 +85,12 @@ export default laidOut(({ model, el }) => {
     paint();
   };
   const unwatch = watchTraits(model, ["smooth", "marks", "table"], restyle);
+  const resolve = (wanted) => {
+    scale = fitCanvas(canvas, width, height, wanted);
+    paint();
+  };
   pickOnClick(model, canvas);
-  const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint, read });
+  const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint, resolve, read });
   return () => {
     unwatch();
     bar?.dispose();

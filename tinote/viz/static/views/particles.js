@@ -145,12 +145,15 @@ function turnCamera(model, canvas, turns) {
 export default laidOut(
   ({ model, el }) => {
     const canvas = make("canvas", { class: "tinote-stage", role: "img" });
-    const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
     const context = canvas.getContext("2d");
-    const image = context.createImageData(canvas.width, canvas.height);
-    const target = pixelsOf(image, scale);
     const bar = model.get("colorbar") ? colorBar(model) : null;
-    let discs, table, looks, marked, glowing, ownInks;
+    let scale, image, target, discs, table, looks, marked, glowing, ownInks;
+    const size = (wanted) => {
+      scale = fitCanvas(canvas, model.get("width"), model.get("height"), wanted);
+      image = context.createImageData(canvas.width, canvas.height);
+      target = pixelsOf(image, scale);
+    };
+    size();
     const readLook = () => {
       discs = stamps(model.get("radius") * scale, canvas.width);
       table = colorTable(model);
@@ -162,6 +165,7 @@ export default laidOut(
     };
     readLook();
     let last = null;
+    let seen = null; // What of it is on the stage.
     let trail = []; // The places of the frames that a trail reaches back to,
     let pastTrail = null; // and those of a frame that is shown again.
     // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
@@ -178,11 +182,18 @@ export default laidOut(
         coarseContext.drawImage(last.bitmap, 0, 0);
         coarseContext.globalCompositeOperation = "source-over";
       }
-      context.drawImage(coarse, 0, 0, canvas.width, canvas.height);
+      zoomOf(canvas).paint(context, coarse);
     };
     const paint = () => {
       const paper = model.get("background") || (isDark(el) ? "#14181d" : "#ffffff");
       const color = packed(model.get("color") || "#000000");
+      const zoom = zoomOf(canvas);
+      seen = last && {
+        ...last,
+        positions: zoom.codes(last.positions, HIDDEN - 1, HIDDEN),
+        edges: zoom.fractions(last.edges),
+        arrows: zoom.fractions(last.arrows),
+      };
       if (last?.cover && !marked) {
         context.fillStyle = paper;
         context.fillRect(0, 0, canvas.width, canvas.height);
@@ -197,18 +208,19 @@ export default laidOut(
     const paintMarked = (color) => {
       paintBelow(color);
       if (!last.cover) paintParticles(color);
-      if (last.arrows && looks.arrows) paintArrows(target, last.arrows, last.arrowInks, looks.arrows);
+      if (last.arrows && looks.arrows) paintArrows(target, seen.arrows, last.arrowInks, looks.arrows);
     };
     const paintBelow = (color) => {
       if (looks.trail) {
         const one = looks.trail.color ? packedParts(looks.trail.color) : color;
         const inks = looks.trail.color ? null : (last.trailInks ?? last.inks ?? ownInks);
-        paintTrails(target, pastTrail ?? trail, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
+        const rows = (pastTrail ?? trail).map((row) => zoomOf(canvas).fractions(row));
+        paintTrails(target, rows, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
       }
-      if (last.edges && looks.edges) paintEdges(target, last.edges, last.edgeInks, looks.edges);
+      if (last.edges && looks.edges) paintEdges(target, seen.edges, last.edgeInks, looks.edges);
     };
     const paintParticles = (color) => {
-      const { positions, radii } = last;
+      const { positions, radii } = seen;
       const inks = last.inks ?? ownInks;
       if (radii || glowing) paintDiscs(target, positions, model.get("radius"), radii, color, inks, glowing);
       else splat(target, positions, discs, color, inks);
@@ -273,13 +285,13 @@ export default laidOut(
     const [width, height] = [model.get("width"), model.get("height")];
     const particleAt = (place) => {
       const reach = Math.max(2 * model.get("radius"), model.get("reach"));
-      return nearestParticle(last?.positions ?? [], place, [width, height], reach);
+      return nearestParticle(last?.positions ?? [], place, zoomOf(canvas).sides([width, height]), reach);
     };
     const read = (place) => {
+      if (inSpace || last?.cover) return undefined; // The page has places of the picture, or not even these.
       const axes = model.get("axes_shown");
-      if (inSpace || !axes.ranges) return "";
       const found = particleAt(place);
-      if (found < 0) return axes.x ? placeText(axes, place, [width, height]) : "";
+      if (found < 0) return axes.x ? placeText(axes, place, zoomOf(canvas).sides([width, height])) : "";
       const at = [0, 1].map((axis) => last.positions[2 * found + axis] / (HIDDEN - 1));
       const texts = [`particle ${found.toLocaleString("en")}`, placeText(axes, at, [4 * width, 4 * height])];
       const level = last.levels?.[found];
@@ -292,7 +304,7 @@ export default laidOut(
       bar?.recolor();
       paint();
     };
-    const takes = (event) => !inSpace || (!event.shiftKey && particleAt(placeIn(canvas, event)) >= 0);
+    const takes = (event) => !inSpace || (!event.shiftKey && particleAt(placeOn(canvas, event)) >= 0);
     if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
     const styles = ["radius", "color", "colors", "background", "table", "marks", "glow"];
     const unwatch = watchTraits(model, styles, restyle);
@@ -306,8 +318,13 @@ export default laidOut(
       keep,
       remember,
       repaint: paint,
+      resolve: (wanted) => {
+        size(wanted);
+        restyle();
+      },
       takes,
       read,
+      wait: inSpace ? REST : 0,
     });
     return () => {
       unwatch();

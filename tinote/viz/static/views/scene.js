@@ -4,7 +4,6 @@ const SKIES = { light: ["#eceff4", "#ffffff"], dark: ["#222831", "#111419"] };
 const STEEPEST = (89.5 * Math.PI) / 180;
 const KEY_ANGLE = (5 * Math.PI) / 180;
 const CLICK = 4; // Pixels that the pointer may move during a click.
-const REST = 250; // Milliseconds after which a pointer that does not move asks what is there.
 const KEY_STEP = 0.04; // Of the distance to what the camera looks at.
 
 /** `vector` turned around the unit vector `axis`. */
@@ -26,15 +25,14 @@ function swung(arm, up, around, above) {
 /**
  * Let pointer, wheel and keys move a camera over `canvas`: `get()` gives it, `set(position, target)` gets where it
  * goes, `home()` takes it back, `click(place)` is called for a press that did not move it, as fractions from the bottom
- * left. Where `flies()`, it turns around itself, else around what it looks at; where `picks`, a click picks.
+ * left. Where `flies()`, it turns around itself, else around what it looks at.
  */
-function moveCamera(canvas, { get, set, home, click, flies, picks }) {
+function moveCamera(canvas, { get, set, home, click, flies }) {
   canvas.classList.add("tinote-turnable");
   canvas.tabIndex = 0;
-  const clicked = picks ? "click to pick" : "click";
   canvas.title = flies()
-    ? `Drag to look around, W A S D E Q to move${picks ? "; click to pick" : ""}`
-    : `Drag to turn, Shift+drag to move; ${clicked}, then scroll to zoom; double-click to reset`;
+    ? "Drag to look around, W A S D E Q to move; click to pick"
+    : "Drag to turn, Shift+drag to move; click to pick, then scroll to zoom; double-click to reset";
   const turn = (around, above) => {
     const { position, target, up } = get();
     const axis = unit(up);
@@ -123,7 +121,7 @@ function moveCamera(canvas, { get, set, home, click, flies, picks }) {
 export default laidOut(
   ({ model, el }) => {
     const canvas = make("canvas", { class: "tinote-stage", role: "img" });
-    const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
+    let scale = fitCanvas(canvas, model.get("width"), model.get("height"));
     const context = canvas.getContext("2d");
     const view = newName();
     let eye = null; // The camera as this page has it.
@@ -177,12 +175,7 @@ export default laidOut(
       home: () => first && set(first.position, first.target),
       click: (place) => say(model, { kind: "pick", place }),
       flies: () => model.get("controls") === "fly",
-      picks: model.get("can_pick"),
     });
-    // What is asked is what is there now.
-    const ask = (place) => "past" in el.dataset || say(model, { kind: "hover", view, place });
-    const hover = model.get("can_pick") && hoverTip(canvas, ask, REST);
-    const hovered = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
     const keep = (message, buffers, isShown) => {
       adopt(message.scene?.eye ?? message.eye, message.eyeVersion);
       if (message.scene && isShown) drawing.keep(message.scene, buffers);
@@ -229,16 +222,14 @@ export default laidOut(
       return asked;
     };
     const unwatch = watchTraits(model, ["background"], paint);
-    const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, remember, view });
-    if (hover) {
-      canvas.after(hover.tip);
-      model.on("msg:custom", hovered);
-    }
+    const read = () => undefined; // What makes the frames knows.
+    const resolve = (wanted) => {
+      scale = fitCanvas(canvas, model.get("width"), model.get("height"), wanted);
+      paint();
+    };
+    const frames = { show, repaint, resolve, keep, remember };
+    const dispose = simulationView({ model, el, stage: canvas, ...frames, read, wait: REST, view });
     return () => {
-      if (hover) {
-        hover.hide();
-        model.off("msg:custom", hovered);
-      }
       unwatch();
       drawing.close();
       bitmap?.close();

@@ -1,5 +1,6 @@
 // The controls of a running simulation, its status line, its plot and its error.
 
+const REST = 250; // Milliseconds after which a pointer that does not move asks what is there.
 const SPEEDS = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000];
 const SIGNS = {
   play: "M4 2.5v11l9-5.5z",
@@ -13,6 +14,8 @@ const SIGNS = {
     "M5 3.5 6 2h4l1 1.5h2.5v9.5h-11V3.5zM8 5.2a2.9 2.9 0 1 0 0 5.8 2.9 2.9 0 0 0 0-5.8z" +
     "m0 1.5a1.4 1.4 0 1 1 0 2.8 1.4 1.4 0 0 1 0-2.8z",
   record: "M8 3a5 5 0 1 1 0 10A5 5 0 0 1 8 3z",
+  more: "M7.1 2h1.8v6.2l2.2-2.2 1.3 1.3L8 11.7 3.6 7.3 4.9 6l2.2 2.2zM2.5 12.4h11v1.8h-11z",
+  full: "M2 2h5v1.6H3.6V7H2zM9 2h5v5h-1.6V3.6H9zM2 9h1.6v3.4H7V14H2zM12.4 9H14v5H9v-1.6h3.4z",
   fit: "M2 2h4v1.6H3.6V6H2zM10 2h4v4h-1.6V3.6H10zM2 10h1.6v2.4H6V14H2zM12.4 10H14v4h-4v-1.6h2.4zM6 6h4v4H6z",
   gif: "M1 4.5h4.2V6H2.6v4h1V8.9H3V7.5h2.2v4H1zM6.5 4.5h1.7v7H6.5zM9.7 4.5H15V6h-3.7v1.3h3.2v1.5h-3.2v2.7H9.7z",
 };
@@ -51,11 +54,54 @@ const nameIn = ({ x, right }, name) => {
   return right.includes(name) ? `${name} (right)` : name;
 };
 
-/** Hand `bytes` to whoever looks at the page as a file. */
-function download(name, type, bytes) {
-  const link = make("a", { href: URL.createObjectURL(new Blob([bytes], { type })), download: name });
+/** Hand `bytes` to whoever looks at the page as a file of `model`. */
+function download(model, ending, type, bytes) {
+  const name = (model.get("name") || "simulation").replace(/[^\p{L}\p{N} ._-]+/gu, "-");
+  const href = URL.createObjectURL(new Blob([bytes], { type }));
+  const link = make("a", { href, download: `${name}.${ending}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+/** The samples of a plot as `History.csv` of `viz/draw/chart.py` writes them. */
+function csvOf(history, names, dt) {
+  const quoted = (name) => (/[,"\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
+  const head = ["step", ...(dt ? ["time"] : []), ...names].map(quoted);
+  const rows = history.rows().map(([step, ...values]) => [step, ...(dt ? [step * dt] : []), ...values]);
+  return [head, ...rows, ""].map((row) => [row].flat().join(",")).join("\n");
+}
+
+/** A button that opens a menu of `choices`, names with what they do, and closes it again. */
+function menuButton(button, choices) {
+  const list = make("div", { class: "tinote-menu", role: "menu", hidden: true });
+  const open = (isOpen) => {
+    list.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+  };
+  const acted = (act) => () => {
+    open(false);
+    button.focus();
+    act();
+  };
+  for (const [name, act] of choices)
+    list.append(make("button", { type: "button", role: "menuitem", onclick: acted(act) }, name));
+  const node = make("span", { class: "tinote-more-files" }, button, list);
+  open(false);
+  button.setAttribute("aria-haspopup", "menu");
+  button.addEventListener("click", () => {
+    open(list.hidden);
+    if (!list.hidden) list.firstChild.focus();
+  });
+  node.addEventListener("keydown", (event) => {
+    const at = [...list.children].indexOf(document.activeElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") acted(() => {})();
+    else if (step && at >= 0) list.children[(at + step + list.children.length) % list.children.length].focus();
+    else return;
+    event.preventDefault();
+  });
+  node.addEventListener("focusout", ({ relatedTarget }) => node.contains(relatedTarget) || open(false));
+  return node;
 }
 
 /**
@@ -64,7 +110,7 @@ function download(name, type, bytes) {
  */
 function sendPointer(model, stage, takes) {
   stage.classList.add("tinote-touchable");
-  const tell = (phase, event) => say(model, { kind: "pointer", phase, place: placeIn(stage, event) });
+  const tell = (phase, event) => say(model, { kind: "pointer", phase, place: placeOn(stage, event) });
   let held = null;
   let sentAt = 0;
   stage.addEventListener("pointerdown", (event) => {
@@ -88,14 +134,37 @@ function sendPointer(model, stage, takes) {
   }
 }
 
-/** Tell `model` where `stage` is clicked: the kernel says what is there. */
+/** A handle at the corner of `stage`: `get()` gives the factor by which that is enlarged, `set(factor)` changes it. */
+function gripOf(stage, get, set) {
+  const label = "Resize: drag, or press the arrow keys; double-click for the own size";
+  const grip = make("button", { type: "button", class: "tinote-grip", "aria-label": label, title: label });
+  const to = (factor) => set(Math.min(Math.max(factor, 0.3), 4));
+  let held = null;
+  grip.addEventListener("pointerdown", (event) => {
+    held = { x: event.clientX, width: stage.offsetWidth, factor: get() };
+    grip.setPointerCapture(event.pointerId);
+  });
+  grip.addEventListener("pointermove", ({ clientX }) => {
+    if (held) to((held.factor * (held.width + clientX - held.x)) / held.width);
+  });
+  for (const end of ["pointerup", "pointercancel"]) grip.addEventListener(end, () => (held = null));
+  grip.addEventListener("dblclick", () => to(1));
+  grip.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1.1, ArrowDown: 1.1, ArrowLeft: 1 / 1.1, ArrowUp: 1 / 1.1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    to(get() * by);
+  });
+  return grip;
+}
+
+/** Tell `model` where `stage` is clicked: what makes the frames says what is there. */
 function pickOnClick(model, stage) {
-  if (!model.get("can_pick")) return;
   let begin = null;
   stage.addEventListener("pointerdown", ({ clientX, clientY }) => (begin = [clientX, clientY]));
   stage.addEventListener("click", (event) => {
     if (!begin || Math.hypot(event.clientX - begin[0], event.clientY - begin[1]) > 4) return; // It was a drag.
-    say(model, { kind: "pick", place: placeIn(stage, event) });
+    say(model, { kind: "pick", place: placeOn(stage, event) });
   });
 }
 
@@ -106,9 +175,10 @@ function pickOnClick(model, stage) {
  * frame, also one that is not painted. Where a frame has to be decoded first, `show` gives a promise of the function
  * that paints it and returns the words. The last buffer of a frame holds the samples of the plot. `remember(message,
  * buffers)` gives what shows a frame again, once it has been kept: its arrays as `parts`, and `show()`; null for one
- * that cannot be. `below` stands between the stage and the buttons. Of presses on the stage the simulation gets
- * those for which `takes(event)` holds. `read(place)` tells in words what is there. The kernel knows this copy of the
- * view as `view`.
+ * that cannot be. `resolve(scale)` paints the stage with so many pixels to a CSS pixel. `below`
+ * stands between the stage and the buttons. Of presses on the stage the simulation gets those for which
+ * `takes(event)` holds. `read(place)` tells in words what is there, or gives nothing where what makes the frames is to
+ * be asked, once a mouse has rested for `wait` milliseconds. The kernel knows this copy of the view as `view`.
  */
 function simulationView({
   model,
@@ -119,9 +189,11 @@ function simulationView({
   keep = () => {},
   remember,
   repaint,
+  resolve = () => {},
   takes = () => true,
   read,
-  view,
+  wait = 0,
+  view = newName(),
 }) {
   const names = model.get("series");
   const history = new History(1 + names.length);
@@ -154,8 +226,13 @@ function simulationView({
   );
   const reset = button("reset", "Reset: back to the start", command("reset"));
   const stop = button("stop", "Stop: end the run", command("stop"));
-  const fit = button("fit", "Fit: show all particles", () => say(model, { kind: "fit" }));
-  fit.hidden = true; // Until there is something outside.
+  const fit = button("fit", "Fit: show everything", () => {
+    if (zoomOf(stage).isWhole) say(model, { kind: "fit" });
+    else stage.dispatchEvent(new MouseEvent("dblclick"));
+  });
+  let isOutside = false; // Whether something is, or not all of the stage is shown.
+  const showFit = () => (fit.hidden = !isOutside && (!stage || zoomOf(stage).isWhole));
+  showFit();
   const initial = model.get("steps_per_frame");
   const speeds = [...new Set([...SPEEDS, initial])].sort((a, b) => a - b);
   const speedText = make("output", { class: "tinote-speed-text" });
@@ -178,21 +255,35 @@ function simulationView({
     step,
   );
   if (model.get("can_reset")) controls.append(reset);
-  // Of several copies of the view, the one whose button was pressed gets the file.
-  const here = Math.random().toString(36).slice(2);
   const film = model.get("film") ? "Record a video" : "Record a GIF";
-  const record = button("record", film, () => say(model, { kind: "record", page: here }));
+  const record = button("record", film, () => say(model, { kind: "record", page: view }));
   const gif =
-    model.get("film") && button("gif", "Record a GIF", () => say(model, { kind: "record", as: "gif", page: here }));
-  const save = button("save", "Save a picture", () => {
-    if (past === null) say(model, { kind: "snapshot", page: here });
-    else pictureOf(model, el).toBlob((blob) => download("simulation.png", blob.type, blob)); // The kernel has no past.
-  });
+    model.get("film") && button("gif", "Record a GIF", () => say(model, { kind: "record", as: "gif", page: view }));
+  // What the page alone knows, such as the past, and what is larger, it draws itself.
+  const drawn = (wanted) => {
+    refine(wanted);
+    pictureOf(model, el).toBlob((blob) => download(model, "png", blob.type, blob));
+    magnify(factor);
+  };
+  const isKernels = () => past === null && !model.isLocal && (!stage || zoomOf(stage).isWhole);
+  const save = button("save", "Save a picture", () =>
+    isKernels() ? say(model, { kind: "snapshot", page: view }) : drawn(1),
+  );
+  const csv = () => download(model, "csv", "text/csv", csvOf(history, names, model.get("chart").dt));
+  const more = menuButton(button("more", "Save as…", () => {}), [
+    ["Picture, 2×", () => drawn(2)],
+    ...(names.length ? [["Plot as CSV", csv]] : []),
+    ...(model.isLocal ? [] : [["Page that runs", () => say(model, { kind: "page", page: view })]]),
+  ]);
+  const full = button("full", "Full screen", () =>
+    document.fullscreenElement === el ? document.exitFullscreen() : el.requestFullscreen(),
+  );
+  full.hidden = !document.fullscreenEnabled;
   controls.append(
     stop,
     fit,
     make("label", { class: "tinote-speed" }, slider, speedText),
-    make("span", { class: "tinote-files" }, record, ...(gif ? [gif] : []), save),
+    make("span", { class: "tinote-files" }, record, ...(gif ? [gif] : []), save, more, full),
   );
   const status = make("div", { class: "tinote-status" });
   const kept = make("div", { class: "tinote-kept" });
@@ -205,7 +296,28 @@ function simulationView({
     style: `max-width:${width}px;contain-intrinsic-inline-size:${width}px`,
   });
   if (stage) group.append(frame.node);
-  const hover = stage && read && hoverTip(stage, read);
+  if (stage && model.get("axes_shown")?.ranges)
+    zoomStage(stage, model.get("can_point"), () => {
+      showFit();
+      repaint();
+      drawAround();
+    });
+  // What is there now, asked one by one; of a pointer that rests no more often than `REST` says.
+  let asked = { place: null, at: 0, waits: false };
+  const ask = (place) => {
+    const words = read(zoomOf(stage).place(place));
+    if (words !== undefined || past !== null) return words ?? "";
+    if (asked.waits || (asked.place === place && performance.now() - asked.at < REST)) return undefined;
+    asked = { place, at: performance.now(), waits: true };
+    say(model, { kind: "hover", view, place: zoomOf(stage).place(place) });
+    return undefined;
+  };
+  const hovered = ({ words }) => {
+    asked.waits = false;
+    if (hover.at() === asked.place) hover.tell(words);
+    else hover.again();
+  };
+  const hover = stage && hoverTip(stage, ask, wait);
   if (hover) frame.node.append(hover.tip);
   if (below) group.append(below);
   if (stage && model.get("can_point"))
@@ -284,6 +396,38 @@ function simulationView({
   };
   el.append(group, alert); // An error has more to say than a small view is wide.
 
+  // How much larger than it was made the view is shown, and how finely.
+  let factor = 1;
+  let fineness = screenScale();
+  const refine = (wanted) => {
+    fineness = wanted;
+    resolve(wanted);
+    drawPlot();
+  };
+  const magnify = (wanted) => {
+    factor = wanted;
+    const across = model.get("width") * factor + (frame?.wide ?? 0);
+    group.style.maxWidth = `${across}px`;
+    el.style.setProperty("--tinote-width", `${across + 8}px`); // With its padding.
+    refine(screenScale() * Math.max(factor, 1));
+    if (stage) stage.style.width = `${model.get("width") * factor}px`;
+    drawAround();
+  };
+  if (stage) frame.node.append(gripOf(stage, () => factor, magnify));
+  const onFull = () => {
+    const isFull = document.fullscreenElement === el;
+    full.title = isFull ? "Leave the full screen" : "Full screen";
+    full.setAttribute("aria-label", full.title);
+    if (!isFull) {
+      magnify(1);
+      return;
+    }
+    const beside = group.offsetHeight - (stage?.offsetHeight ?? 0) + 24;
+    const [across, down] = [(innerWidth - 24 - (frame?.wide ?? 0)) / model.get("width"), innerHeight - beside];
+    magnify(Math.max(0.2, stage ? Math.min(across, down / model.get("height")) : across));
+  };
+  el.addEventListener("fullscreenchange", onFull);
+
   const sample = () => (past === null ? history.latest : timeline.at(past).row);
   const drawPlot = () => {
     if (!names.length) return;
@@ -293,11 +437,12 @@ function simulationView({
       key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]);
     });
     const height = model.get("chart_height") - 20; // The legend above the chart takes the rest.
-    const across = Math.min(width, group.clientWidth || width); // A narrow page gets a narrow chart, not small letters.
-    if (chart.dataset.across !== String(across)) {
-      fitCanvas(chart, across, height);
-      chart.dataset.across = String(across);
-    }
+    const widest = model.get("width") * factor + (frame?.wide ?? 0);
+    // A narrow page gets a narrow chart, not small letters.
+    const across = Math.min(widest, group.clientWidth || widest);
+    const form = `${across} × ${fineness}`;
+    if (chart.dataset.form !== form) fitCanvas(chart, across, height, fineness);
+    chart.dataset.form = form;
     const latest = sample();
     const marked = pointed ?? (past === null ? null : latest);
     nearest = drawChart(chart, { history, names, width: across, height, look: chartLook, dark, marked });
@@ -416,7 +561,9 @@ function simulationView({
     handler();
   }
   const receive = (message, buffers) => {
-    if (message.kind === "file" && message.page === here) download(message.name, message.type, buffers[0]);
+    if (message.kind === "hovered" && message.view === view) hovered(message);
+    // Of several copies of the view, the one whose button was pressed gets the file.
+    if (message.kind === "file" && message.page === view) download(model, message.ending, message.type, buffers[0]);
     if (message.kind === "ahead") keepAhead(message, buffers);
   };
   model.on("msg:custom", receive);
@@ -444,7 +591,8 @@ function simulationView({
       if (!owed && model.get("state") !== "playing") showPresent(); // Something has acted on the simulation.
       if (model.get("recording") && message.step !== said?.step) recorded += 1;
       if (message.whole) owed = false;
-      fit.hidden = !message.outside;
+      isOutside = Boolean(message.outside);
+      showFit();
       if (names.length) history.receive(buffers[buffers.length - 1], message.whole);
       keep(message, buffers, past === null);
       const frame = timeline.limit > 0 && remember(message, buffers);
@@ -459,6 +607,7 @@ function simulationView({
     },
   });
   return () => {
+    el.removeEventListener("fullscreenchange", onFull);
     disconnect();
     model.off("msg:custom", receive);
     forgetTheme();
