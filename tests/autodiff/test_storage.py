@@ -9,12 +9,13 @@ from tests.properties.test_programs import STRICT
 from tinote.autodiff.gradient import reverse
 from tinote.autodiff.reverse import Reverser
 from tinote.compiler.pipeline import INFERENCE, SIMPLIFICATION, run_pipeline
+from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import For, Function, Region
 from tinote.ir.parse import parse
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import free_variables, walk
 from tinote.ir.text import show
-from tinote.ir.verify import Form, InvalidIR, verify
+from tinote.ir.verify import verify
 
 CARRIED = """\
 buffer @x: f64 field (8) adjoint @x.grad

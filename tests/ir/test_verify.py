@@ -8,6 +8,7 @@ import pytest
 
 from tests.ir.texts import BY_FORM
 from tinote.ir import primitives as p
+from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -34,7 +35,7 @@ from tinote.ir.nodes import (
 )
 from tinote.ir.parse import parse
 from tinote.ir.types import Ref, Stack, Tensor, f32, i32, u1, u8
-from tinote.ir.verify import Form, InvalidIR, verify
+from tinote.ir.verify import verify
 
 BUFFERS = """\
 buffer @x: f32 field (4)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 from tests.properties.writer import Program
 from tinote.errors import TinoteError
+from tinote.ir.forms import InvalidIR
 from tinote.ir.interpret import StepLimitError
 from tinote.ir.nodes import For, Function, If, Lit, Op, Region
 from tinote.ir.query import walk
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar
-from tinote.ir.verify import InvalidIR, verify
+from tinote.ir.verify import verify
 
 __all__ = ["shrunk"]
 

@@ -60,9 +60,10 @@ from tinote.compiler.passes.updates.store_first import storing_first
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
+from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import Buffer, Function, MemoryOp
 from tinote.ir.query import walk
-from tinote.ir.verify import Form, InvalidIR, verify
+from tinote.ir.verify import verify
 from tinote.lazy import lazy
 from tinote.remarks import Remark, Report
 

@@ -16,9 +16,7 @@ zero gives zero, as in machine code without checks; an index out of range is an 
 from __future__ import annotations
 
 import functools
-import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.errors import (
@@ -28,7 +26,6 @@ from tinote.errors import (
     KernelMemoryError,
     KernelOverflowError,
     KernelRecursionError,
-    KernelRuntimeError,
     KernelZeroDivisionError,
 )
 from tinote.ir import nodes as ir
@@ -36,7 +33,7 @@ from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
-from tinote.ir.memory import Index, Number, Storage
+from tinote.ir.memory import Index, Number, RunMemory, Storage, combined, flat_position
 from tinote.ir.messages import formatted, split_message
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tangents, Tensor, Tile, Type, element_type, shape_of, strengthen
@@ -44,7 +41,6 @@ from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tangents, Tensor, Tile, T
 Plan = tuple[Scalar, tuple[Scalar | None, ...]]
 Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cell or stack
 
-_OWN_KINDS = (ir.BufferKind.TEMPORARY, ir.BufferKind.PRIVATE, ir.BufferKind.SAVED)  # memory that a run brings with it
 _DEFAULTS = Defaults()
 
 
@@ -78,7 +74,7 @@ def interpret(
     if len(args) != len(region.params):
         raise TypeError(f"{fn.name} takes {len(region.params)} arguments, not {len(args)}")
     for param, value in zip(region.params, args, strict=True):
-        machine.env[param] = p.cast_number(machine.strong(element_type(param.type)), value)
+        machine.env[param] = p.cast_number(machine.arithmetic.strong(element_type(param.type)), value)
     machine.body(region)
     return tuple([_nest(machine.as_type(y, y.type), shape_of(y.type)) for y in region.yields])
 
@@ -93,6 +89,60 @@ def _nest(value: Value, shape: Index) -> Value:
     return tuple([_nest(value[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])])
 
 
+class _Arithmetic:
+    """What elementwise primitives compute, with the types that the launch's defaults give to weak ones."""
+
+    def __init__(self, defaults: Defaults) -> None:
+        self._defaults = defaults
+        self._plans: dict[ir.Prim, Plan] = {}
+
+    def strong(self, t: Scalar) -> Scalar:
+        """The type in which a weak type is computed."""
+        return t if t.bits else strengthen(t, self._defaults.fp, self._defaults.ip)
+
+    def result(self, op: ir.Prim, values: list[Value]) -> Value:
+        """The result of an elementwise operation on these values."""
+        plan = self._plans.get(op)
+        if plan is None:
+            plan = self._plans[op] = self._plan(op)
+        return self._apply(op.prim, plan, values)
+
+    def _plan(self, op: ir.Prim) -> Plan:
+        """The scalar type of the result, and the one that each operand is converted to (None: has it already)."""
+        prim = op.prim
+        types = tuple([a.type for a in op.args])
+        result = op.out.type
+        operands: list[Scalar | None] = []
+        for k, t in enumerate(types):
+            dtype = element_type(t)
+            wanted = dtype if prim.rule is None else self.strong(p.operand_type(prim, types, k, result, self._defaults))
+            operands.append(None if wanted is dtype else wanted)
+        return self.strong(element_type(result)), tuple(operands)
+
+    def _apply(self, prim: p.Primitive, plan: Plan, values: list[Value]) -> Value:
+        dtype, operands = plan
+        count = 0
+        for v in values:
+            if isinstance(v, tuple):
+                count = len(v)  # type: ignore[arg-type]
+        if not count:
+            found = self._scalar(prim, dtype.scalar if isinstance(dtype, Tangents) else dtype, operands, values)
+            return p.cast_tangents(dtype, found) if isinstance(dtype, Tangents) else found
+        if isinstance(dtype, Tangents):
+            dtype = dtype.scalar
+        results: list[Number] = []
+        for k in range(count):
+            results.append(self._scalar(prim, dtype, operands, [v[k] if isinstance(v, tuple) else v for v in values]))
+        return tuple(results)
+
+    def _scalar(
+        self, prim: p.Primitive, dtype: Scalar, operands: tuple[Scalar | None, ...], values: list[Number]
+    ) -> Number:
+        if prim.rule is not None:
+            values = [v if t is None else p.cast_number(t, v) for t, v in zip(operands, values, strict=True)]
+        return p.evaluate(prim, dtype, *values)
+
+
 class _Machine:
     """One run of one function: `env` holds the values of variables."""
 
@@ -104,16 +154,14 @@ class _Machine:
         step_limit: int,
         order: Callable[[range], Iterable[int]] | None,
     ) -> None:
-        self.memory = memory
-        self.defaults = defaults
+        self.memory = RunMemory(memory)
+        self.arithmetic = _Arithmetic(defaults)
         self.on_print = on_print
         self.steps = step_limit
         self.order = order
         self.observe: Callable[[ir.Op, Mapping[ir.Var, Value]], None] | None = None
         self.one_lane = False
         self.env: dict[ir.Var, Value] = {}
-        self.own: dict[ir.Buffer, dict[Index, Number]] = {}  # temporaries and private copies
-        self.plans: dict[ir.Prim, Plan] = {}
         self.actions: dict[type[ir.Op], Callable[[Any], None]] = {
             ir.Prim: self.prim,
             ir.Load: self.load,
@@ -144,10 +192,6 @@ class _Machine:
 
     # values and their types
 
-    def strong(self, t: Scalar) -> Scalar:
-        """The type in which a weak type is computed."""
-        return t if t.bits else strengthen(t, self.defaults.fp, self.defaults.ip)
-
     def value(self, atom: ir.Atom) -> Value:
         if isinstance(atom, ir.Var):
             return self.env[atom]
@@ -158,7 +202,7 @@ class _Machine:
         value = self.value(atom)
         if atom.type == t and element_type(t).bits:
             return value
-        dtype = self.strong(element_type(t))
+        dtype = self.arithmetic.strong(element_type(t))
         if isinstance(value, tuple):
             return tuple([p.cast_number(dtype, v) for v in value])  # type: ignore[misc]
         return p.cast_number(dtype, value)
@@ -204,140 +248,46 @@ class _Machine:
         elif prim is p.tangent_at:
             self.env[out] = values[0][int(values[1])]
         else:
-            plan = self.plans.get(op)
-            if plan is None:
-                plan = self.plans[op] = self.plan(op)
-            self.env[out] = self.apply(prim, plan, values)
-
-    def plan(self, op: ir.Prim) -> Plan:
-        """The scalar type of the result, and the one that each operand is converted to (None: has it already)."""
-        prim = op.prim
-        types = tuple([a.type for a in op.args])
-        result = op.out.type
-        operands: list[Scalar | None] = []
-        for k, t in enumerate(types):
-            dtype = element_type(t)
-            wanted = dtype if prim.rule is None else self.strong(p.operand_type(prim, types, k, result, self.defaults))
-            operands.append(None if wanted is dtype else wanted)
-        return self.strong(element_type(result)), tuple(operands)
-
-    def apply(self, prim: p.Primitive, plan: Plan, values: list[Value]) -> Value:
-        dtype, operands = plan
-        count = 0
-        for v in values:
-            if isinstance(v, tuple):
-                count = len(v)  # type: ignore[arg-type]
-        if not count:
-            found = self.scalar(prim, dtype.scalar if isinstance(dtype, Tangents) else dtype, operands, values)
-            return p.cast_tangents(dtype, found) if isinstance(dtype, Tangents) else found
-        if isinstance(dtype, Tangents):
-            dtype = dtype.scalar
-        results: list[Number] = []
-        for k in range(count):
-            results.append(self.scalar(prim, dtype, operands, [v[k] if isinstance(v, tuple) else v for v in values]))
-        return tuple(results)
-
-    def scalar(
-        self, prim: p.Primitive, dtype: Scalar, operands: tuple[Scalar | None, ...], values: list[Number]
-    ) -> Number:
-        if prim.rule is not None:
-            values = [v if t is None else p.cast_number(t, v) for t, v in zip(operands, values, strict=True)]
-        return p.evaluate(prim, dtype, *values)
+            self.env[out] = self.arithmetic.result(op, values)
 
     def component(self, tensor: ir.Atom, index: Sequence[int], op: ir.Op) -> int:
         """The position of a component in the flat tuple."""
         t = tensor.type
         shape = shape_of(t.content if isinstance(t, Ref) else t)
         name = tensor.name if isinstance(tensor, ir.Var) else ""
-        return self.flat(name or "local", shape, tuple(index), op)
-
-    def flat(self, name: str, shape: Index, index: Index, op: ir.Op) -> int:
-        position = 0
-        for axis, (i, extent) in enumerate(zip(index, shape, strict=True)):
-            if not 0 <= i < extent:
-                raise _out_of_range(name, axis, i, shape, op)
-            position = position * extent + i
-        return position
+        return flat_position(name or "local", shape, tuple(index), op)
 
     # memory
 
-    def shape(self, buffer: ir.Buffer) -> Index:
-        """Index dimensions of a buffer."""
-        known = tuple([n for n in buffer.shape if n is not None])
-        return known if len(known) == buffer.rank else self.memory.shape(buffer)
-
-    def accessed_indices(self, op: ir.MemoryOp, operands: tuple[ir.Atom, ...]) -> tuple[ir.Buffer, list[Index]]:
+    def accessed(self, op: ir.Load | ir.Store | ir.Atomic) -> tuple[ir.Buffer, list[Index]]:
         """The buffer that an access really touches, and the full index of every component."""
-        buffer = op.buffer
-        index = tuple([int(self.value(a)) for a in operands])
-        if buffer.flat is not None:
-            root = root_of(buffer)
-            return root, [self.unflatten(root, index[0], op)]
-        shape = self.shape(buffer)
-        full = (*shape, *buffer.element)
-        self.flat(buffer.name, full[: len(index)], index, op)
-        if len(index) == len(full):
-            return buffer, [index]
-        return buffer, [(*index, *c) for c in itertools.product(*map(range, buffer.element))]
-
-    def unflatten(self, buffer: ir.Buffer, offset: int, op: ir.Op) -> Index:
-        """The index of the number that lies `offset` bytes into a buffer."""
-        shape = self.shape(buffer)
-        strides = buffer.strides
-        if strides is None:
-            size = buffer.dtype.size
-            for n in buffer.element:
-                size *= n
-            strides = ir.row_major(shape, size)
-        full = (*shape, *buffer.element)
-        steps = (*strides, *buffer.element_strides)
-        index = [0] * len(full)
-        rest = offset
-        for axis in sorted(range(len(full)), key=lambda axis: -steps[axis]):
-            if full[axis] != 1:
-                index[axis], rest = divmod(rest, steps[axis])
-        if rest or any(not 0 <= i < n for i, n in zip(index, full, strict=True)):
-            text = f"byte offset {offset} is outside of '{buffer.name}' with shape {full}"
-            raise KernelIndexError(text, op.loc)
-        return tuple(index)
-
-    def read(self, buffer: ir.Buffer, index: Index) -> Number:
-        if buffer.kind in _OWN_KINDS:
-            found = self.own.setdefault(buffer, {}).get(index)
-            return p.cast_tangents(buffer.dtype, p.neutral(p.add, buffer.dtype)) if found is None else found
-        return self.memory.load(buffer, index)
-
-    def write(self, buffer: ir.Buffer, index: Index, value: Number) -> None:
-        if buffer.kind in _OWN_KINDS:
-            self.own.setdefault(buffer, {})[index] = value
-        else:
-            self.memory.store(buffer, index, value)
+        return self.memory.accessed(op.buffer, tuple([int(self.value(a)) for a in op.index]), op)
 
     def load(self, op: ir.Load) -> None:
-        buffer, indices = self.accessed_indices(op, op.index)
-        values = [self.read(buffer, index) for index in indices]
+        buffer, indices = self.accessed(op)
+        values = [self.memory.load(buffer, index) for index in indices]
         self.env[op.out] = tuple(values) if isinstance(op.out.type, Tensor) else values[0]
 
     def store(self, op: ir.Store) -> None:
-        buffer, indices = self.accessed_indices(op, op.index)
+        buffer, indices = self.accessed(op)
         value = self.as_type(op.value, buffer.dtype)
         for k, index in enumerate(indices):
-            self.write(buffer, index, value[k] if isinstance(op.value.type, Tensor) else value)
+            self.memory.store(buffer, index, value[k] if isinstance(op.value.type, Tensor) else value)
 
     def atomic(self, op: ir.Atomic) -> None:
-        buffer, indices = self.accessed_indices(op, op.index)
+        buffer, indices = self.accessed(op)
         dtype = buffer.dtype
         value = self.as_type(op.value, dtype)
         old: list[Number] = []
         for k, index in enumerate(indices):
-            old.append(self.read(buffer, index))
-            new = _combined(op.prim, dtype, old[-1], value[k] if isinstance(op.value.type, Tensor) else value)
-            self.write(buffer, index, new)
+            old.append(self.memory.load(buffer, index))
+            new = combined(op.prim, dtype, old[-1], value[k] if isinstance(op.value.type, Tensor) else value)
+            self.memory.store(buffer, index, new)
         for out in op.outs:
             self.env[out] = tuple(old) if isinstance(out.type, Tensor) else old[0]
 
     def extent(self, op: ir.Extent) -> None:
-        self.env[op.out] = self.shape(root_of(op.buffer))[op.axis]
+        self.env[op.out] = self.memory.shape(root_of(op.buffer))[op.axis]
 
     # lanes
 
@@ -358,18 +308,18 @@ class _Machine:
         for lane, on in enumerate(self.value(op.mask)):
             if on:
                 at = offset[lane] if apart else offset + lane * op.buffer.dtype.size
-                yield lane, root, self.unflatten(root, at, op)
+                yield lane, root, self.memory.unflatten(root, at, op)
 
     def masked_load(self, op: MaskedLoad) -> None:
         values = [p.neutral(p.add, op.buffer.dtype)] * len(self.value(op.mask))
         for lane, buffer, index in self.active(op):
-            values[lane] = self.read(buffer, index)
+            values[lane] = self.memory.load(buffer, index)
         self.env[op.out] = tuple(values)
 
     def masked_store(self, op: MaskedStore) -> None:
         value = self.value(op.value)
         for lane, buffer, index in self.active(op):
-            self.write(buffer, index, value[lane])
+            self.memory.store(buffer, index, value[lane])
 
     def places(self, op: LoadTile | StoreTile) -> Iterable[tuple[int, int, ir.Buffer, Index]]:
         """The numbers of a tile: how many bytes into its row each is, the lane, and where it is in memory. Of the lanes
@@ -379,19 +329,19 @@ class _Machine:
         first, step, width = [int(self.value(a)) for a in op.args[:3]]
         for lane, on in enumerate(self.value(op.mask)):
             for place in range(0, width if on else 0, op.buffer.dtype.size):
-                yield place, lane, root, self.unflatten(root, first + lane * step + place, op)
+                yield place, lane, root, self.memory.unflatten(root, first + lane * step + place, op)
 
     def load_tile(self, op: LoadTile) -> None:
         size, count = op.buffer.dtype.size, len(self.value(op.mask))
         rows = {place: [p.neutral(p.add, op.buffer.dtype)] * count for place in range(0, self.value(op.width), size)}
         for place, lane, buffer, index in self.places(op):
-            rows[place][lane] = self.read(buffer, index)
+            rows[place][lane] = self.memory.load(buffer, index)
         self.env[op.out] = {place: tuple(held) for place, held in rows.items()}  # type: ignore[assignment]
 
     def store_tile(self, op: StoreTile) -> None:
         rows = self.value(op.value)
         for place, lane, buffer, index in self.places(op):
-            self.write(buffer, index, rows[place][lane])
+            self.memory.store(buffer, index, rows[place][lane])
 
     def enter(self, region: ir.Region, index: int, hi: int) -> None:
         """Bind the index of a parallel loop, and which lanes are in its range if it runs in lanes."""
@@ -444,8 +394,7 @@ class _Machine:
 
     def task(self, op: ir.Task) -> None:
         for private in op.privates:
-            start = p.cast_tangents(private.copy.dtype, p.neutral(private.prim, private.copy.dtype))
-            self.own[private.copy] = dict.fromkeys([place for _, place in self.places_of(private)], start)
+            self.memory.begin(private)
         if op.parallel:
             lo, hi = [int(self.value(a)) for a in op.args]
             indices: Iterable[int] = range(lo, hi, lanes_of(op))
@@ -458,27 +407,7 @@ class _Machine:
         else:
             self.body(op.body)
         for private in op.privates:
-            self.merge(private)
-
-    def elements(self, buffer: ir.Buffer) -> Iterable[Index]:
-        return itertools.product(*map(range, (*self.shape(buffer), *buffer.element)))
-
-    def places_of(self, private: ir.Private) -> Iterator[tuple[Index, Index]]:
-        """The numbers of a target, and where each is in its copy: in one place for each lane."""
-        target, columns = private.target, private.copy.shape[private.rank :]
-        components = math.prod(target.element)
-        for number, index in enumerate(self.elements(target)):
-            place = (number // components,) if private.is_flat else index[: target.rank]
-            for lane in itertools.product(*[range(n or 0) for n in columns]):
-                yield index, (*place, *lane, *index[target.rank :])
-
-    def merge(self, private: ir.Private) -> None:
-        """Combine a private copy into its target."""
-        target = private.target
-        values = self.own.pop(private.copy)
-        for index, place in self.places_of(private):
-            value = values[place]
-            self.write(target, index, _combined(private.prim, target.dtype, self.read(target, index), value))
+            self.memory.merge(private)
 
     # cells and stacks: lists
 
@@ -596,15 +525,3 @@ class _Machine:
             return formatted(value, spec)
         text = str(_nest(self.value(atom), shape_of(atom.type)))
         return text.replace("(", "[").replace(",)", "]").replace(")", "]")
-
-
-def _combined(prim: p.Primitive, t: Scalar, old: Number, value: Number) -> Number:
-    """What an atomic operation leaves in memory."""
-    if isinstance(t, Tangents):
-        return tuple([prim.evaluate(t.scalar, a, b) for a, b in zip(old, value, strict=True)])
-    return prim.evaluate(t, old, value)
-
-
-def _out_of_range(name: str, axis: int, index: int, shape: Index, op: ir.Op) -> KernelRuntimeError:
-    text = f"index {index} is out of range for axis {axis} of '{name}', which has length {shape[axis]}"
-    return KernelIndexError(text, op.loc)
