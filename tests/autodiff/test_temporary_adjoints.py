@@ -571,7 +571,7 @@ def test_integers_have_none() -> None:
         cut()
         total()
     np.testing.assert_allclose(x.grad.to_numpy(), k.to_numpy(), rtol=1e-14)
-    assert not tape.active
+    assert not tape.activity.spans
 
 
 # ---- whose they are

@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MethodType
@@ -34,13 +34,13 @@ from tinote.errors import CaptureError, DifferentiationError, KernelFiniteError,
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
+from tinote.lang.ad.journal.activity import Activity, needs_temporaries, reaches
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Read
+from tinote.lang.ad.journal.events import Custom, Event, Read
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.needed_adjoints import needs_temporaries, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
@@ -57,6 +57,7 @@ from tinote.lang.ad.journal.step_log import (
     place,
 )
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
+from tinote.lang.ad.journal.used_memory import UsedMemory
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.attempts import StepCapture, runs_plainly
@@ -69,7 +70,6 @@ from tinote.lang.kernels.arguments import (
     Arguments,
     ExternalArray,
     arguments_of,
-    may_have_temporary,
     observed_arguments,
     own,
 )
@@ -265,7 +265,7 @@ def may_capture(outer: Journal, memory: int) -> bool:
     fields = {id(field.memory.whole): field.memory.whole.nbytes for field in list(session.fields)}
     return (
         outer.records_steps
-        and not outer.active
+        and not outer.activity.spans
         and may_watch()
         and not runs_plainly(outer)
         and 8 * sum(fields.values()) <= min(memory, 8 * _LARGEST_STATE)
@@ -402,9 +402,9 @@ class _Chain:
             outer.overwriting(buffer, region)
 
         self.outer, self.around, self.is_inner = outer.trace, outer, outer.is_inner
-        self.active |= outer.active
-        self.touched_before = outer.touched_before()
-        self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
+        self.active |= outer.activity.spans
+        self.touched_before = outer.memory.touched_before()
+        self.recorded = {b for b in self.touched_before if outer.memory.computed_before(b)}
         for buffer in living_buffers():
             if is_viewed(buffer):  # a step may write to it unnoticed
                 self.viewed[buffer] = None
@@ -422,8 +422,8 @@ class _Chain:
         self._count_replays()
         self.around = None
         self.lost = lost = self._lost_values()
-        for buffer in self.active.keys() - outer.active.keys():
-            outer.activate(buffer, self.active[buffer])
+        for buffer in self.active.keys() - outer.activity.spans.keys():
+            outer.activity.activate(buffer, self.active[buffer])
         outer.custom(
             Custom(
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
@@ -723,24 +723,67 @@ class _StepTrace(Trace):
         return self.labels.setdefault(number, len(self.labels))
 
 
+class _StepActivity(Activity):
+    """The activity in one step: memory that another one has activated is active, but not the gradients and duals that
+    it has left. `valued`: those that hold values of this step.
+    """
+
+    __slots__ = ("_span", "valued")
+
+    def __init__(self, chain: _Chain) -> None:
+        super().__init__(GRADIENT)
+        self.hold(chain.active)
+        self._span = chain.span
+        self.valued: set[Buffer] = set()
+
+    def use_shadow(self, buffer: Buffer) -> None:
+        if buffer.primal is not None and buffer in self.spans and buffer not in self.valued:
+            raise DifferentiationError(
+                f"a step of this loop uses '{buffer.name}' as another step has left it, which is not kept",
+                self._span,
+                hint="copy it into a field of its own in the step that computes it",
+            )
+
+
+class _UsedByStep(UsedMemory):
+    """The memory that one step has used, behind others: every field holds values that were perhaps computed or read."""
+
+    __slots__ = ("_before", "_is_first", "_recorded")
+
+    def __init__(self, events: Sequence[Event], chain: _Chain, t: int, *, taping: bool) -> None:
+        super().__init__(events)
+        self._is_first = t == 0
+        self._before = chain.touched_before
+        self._recorded = set[Buffer]() if taping else chain.recorded
+
+    def touched_before(self) -> set[Buffer]:
+        return super().touched_before() | self._before if self._is_first else living_buffers()
+
+    def touches(self, buffer: Buffer) -> bool:
+        return not self._is_first or buffer in self._before or super().touches(buffer)
+
+    def computed_before(self, buffer: Buffer) -> bool:
+        """Whether a launch with a gradient has written to the field: a step is judged when it first runs."""
+        return buffer in self._recorded
+
+
 class _Runner(Journal):
     """The recorder of one step, which runs for the first time or `again`. Unless `taping`, it keeps nothing and notes
     for the chain what the step is made of.
     """
 
     trace: _StepTrace
+    activity: _StepActivity
 
     def __init__(self, chain: _Chain, listener: Listener, t: int, *, taping: bool, again: bool = False) -> None:
         super().__init__([_Listener(listener)], fit=chain.fit, trace=_StepTrace(chain))
-        self.active = chain.active
+        self.activity = _StepActivity(chain)
+        self.memory = _UsedByStep(self.events, chain, t, taping=taping)
         self.is_inner = chain.is_inner
-        if self.active:
-            self._usual = None
         self._chain = chain
         self._t = t
         self._taping = taping
         self._made: dict[Buffer, int] = {}  # results of derivatives within the step, by their order
-        self._valued: set[Buffer] = set()  # gradients and duals that hold values of this step
         self._position = chain.log.begin_of(t) if again else None  # of what it did next when it first ran
         self._followed = 0  # the number of events that are compared
         self._different: DifferentiationError | None = None
@@ -772,7 +815,7 @@ class _Runner(Journal):
     def _rounds(self) -> bool:
         """Whether Python may have computed plain numbers of sums that threads have added up in any order."""
         config = session.config
-        return bool(self.looked_at or self.trace.labels) and (config.num_threads > 1 or config.arch == "gpu")
+        return bool(self.memory.looked_at or self.trace.labels) and (config.num_threads > 1 or config.arch == "gpu")
 
     def _follow(self) -> None:
         """Compare what Python has read and computed since."""
@@ -819,7 +862,7 @@ class _Runner(Journal):
             self.did(What("{} is copied from {}", (where, self._place(source, ...))))
         elif value is None:
             self.did(What("{} is computed", (where,)))
-        elif self._numbers_in(value, buffer) is None:
+        elif self.trace.numbers_in(value, buffer, self.activity.spans) is None:
             self._follow()
             self._array(where, np.asarray(stored(getattr(value, "values", value))))
         else:
@@ -881,7 +924,7 @@ class _Runner(Journal):
         given, flow = values, self.flow(instance, values)
         if flow is not None:
             values = constants(values)
-        arguments = self.arguments(instance, values, flow)
+        arguments = self.activity.arguments(instance, values, self.derivative, has_numbers=flow is not None)
         look_for_plain(self.trace, given, arguments)
         arrays = arguments.arrays
         chain = self._chain
@@ -928,7 +971,7 @@ class _Runner(Journal):
         if self._taping:
             super().custom(custom)
             return
-        self.note_active(custom)
+        self.activity.note_in(custom)
         known = self._chain.customs.setdefault(custom.span, custom)
         known.active |= custom.active
         known.effects.loaded |= custom.loaded
@@ -943,16 +986,16 @@ class _Runner(Journal):
             return
         self.overwriting(buffer, region_at(buffer, position))
         if source is None:
-            is_active = self._numbers_in(value, buffer) is not None
+            is_active = self.trace.numbers_in(value, buffer, self.activity.spans) is not None
             if is_active:
                 self._chain.given.add(buffer)
         else:
             self._chain.copies.add((source, buffer))
-            is_active = self.is_followed(source)
-            if source in self._chain.lost and not self.is_followed(buffer) and not buffer.no_adjoint:
+            is_active = self.activity.follows(source)
+            if source in self._chain.lost and not self.activity.follows(buffer) and not buffer.no_adjoint:
                 self._chain.lost.setdefault(buffer, caller())
-        if is_active and buffer not in self.active and may_have_temporary(buffer):
-            self.activate(buffer, caller())
+        if is_active and buffer not in self.activity.spans:
+            self.activity.gets_active(buffer, caller())
 
     def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
         if of is None or of in self._made:
@@ -970,32 +1013,13 @@ class _Runner(Journal):
 
     @property
     def shadows_with_values(self) -> set[Buffer]:
-        return set(self._valued)
+        return set(self.activity.valued)
 
     def has_values(self, shadows: Collection[Buffer], span: Span) -> None:
         super().has_values(shadows, span)
-        self._valued.update(shadows)
-
-    def use_shadow(self, buffer: Buffer) -> None:
-        if buffer.primal is not None and buffer in self.active and buffer not in self._valued:
-            raise DifferentiationError(
-                f"a step of this loop uses '{buffer.name}' as another step has left it, which is not kept",
-                self._chain.span,
-                hint="copy it into a field of its own in the step that computes it",
-            )
+        self.activity.valued.update(shadows)
 
     def sharing(self, buffer: Buffer) -> None:
         self._chain.viewed[buffer] = None
         self._seen.setdefault(buffer, _checksum(buffer))
         super().sharing(buffer)
-
-    def touched_before(self) -> set[Buffer]:
-        return living_buffers() if self._t else super().touched_before() | self._chain.touched_before
-
-    def touches(self, buffer: Buffer) -> bool:
-        """Behind earlier steps, every field holds values that were perhaps computed or read."""
-        return self._t > 0 or buffer in self._chain.touched_before or super().touches(buffer)
-
-    def computed_before(self, buffer: Buffer) -> bool:
-        """Whether a launch with a gradient has written to the field: a step is judged when it first runs."""
-        return not self._taping and buffer in self._chain.recorded

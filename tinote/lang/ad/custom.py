@@ -159,8 +159,8 @@ class CustomFunction:
         blocks = CustomInBlocks(custom, lifts, around, before) if lifts or tries else None
         if blocks is not None:
             tape.deepest = max(tape.deepest, blocks.depth)
-        inside, tangents = Inside(tape, custom, around), {} if tape.tangents is None else tape.tangents
-        block = following(inside, tangents, tape.derivative)
+        tangents = tape.activity.tangents
+        block = following(Inside(tape, custom, around), {} if tangents is None else tangents, tape.derivative)
         with block if blocks is None else blocks.running(block):
             result = self._function(*args, **kwargs)
         tape.custom(custom)
@@ -463,12 +463,12 @@ class Inside(InCustom):
             self._custom.effects.filled.add(buffer)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self._tape.looked_at.setdefault(buffer, False)
+        self._tape.memory.looked_at.setdefault(buffer, False)
         self._custom.effects.use(buffer, region_at(buffer, position))
         return value
 
     def taking(self, buffer: Buffer) -> None:
-        self._tape.looked_at.setdefault(buffer, False)
+        self._tape.memory.looked_at.setdefault(buffer, False)
         self._custom.effects.use(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
@@ -537,7 +537,7 @@ class _Constant(InCustom):
         own = None if self._block is None else self._block.known_tangents(buffer)
         both = (buffer,) if own is None else (buffer, own.buffer)
         if isinstance(base, Journal):
-            return any(base.is_followed(one) and base.computed_before(one) for one in both)
+            return any(base.activity.follows(one) and base.memory.computed_before(one) for one in both)
         tangents = [*both[1:], *[base.tangent(one) for one in both]]
         return any(one is not None and numbers(one).any() for one in tangents)
 

@@ -289,7 +289,7 @@ class Tape(Documented, Journal):
         TapeGraph
             The picture; notebooks show it.
         """
-        return graph_of(self.events, self.saved.copied, self.loss.buffer, self.temporaries)
+        return graph_of(self.events, self.saved.copied, self.loss.buffer, self.activity.temporaries(self.events))
 
     def program(self) -> str:
         """What the reverse sweep of this tape does between Python and the kernels, as text: one operation per line.
@@ -560,13 +560,13 @@ class Tape(Documented, Journal):
         if self._from_outside is not None:
             self._warn_of_values_from_outside(self._from_outside)
         loss = self.loss.buffer
-        if self._loss_from_outside and not (self.touches(loss) or loss in self.active):
+        if self._loss_from_outside and not (self.memory.touches(loss) or loss in self.activity.spans):
             raise DifferentiationError(
                 f"the loss '{self.loss.name}' is written in another thread or task, whose launches are not recorded",
                 self.opened,
                 hint=_ELSEWHERE,
             )
-        if self._may_lose:
+        if self.may_lose:
             self.lost_values()
         self.claim(clear=self.clear_gradients)
         if self.shadows_before is not None:

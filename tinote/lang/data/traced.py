@@ -235,6 +235,22 @@ class Trace:
             return False
         return any(self.holds(one) for one in array.ravel().tolist())
 
+    def numbers_in(self, value: Any, buffer: Buffer, active: Collection[Buffer]) -> Array | int | None:
+        """The numbers of a value that is written to a field, 0 for constants; None where all are constants. `active`:
+        the gradients and duals that hold differentiated values.
+        """
+        if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in active):
+            return None
+        if type(value) is Traced:
+            return value.number if self.is_active(value) else None
+        if type(value) in (int, float) or not holds_traced(value):
+            if self.root.taken_out is not None:
+                self.note_plain(value, f"'{buffer.name}'")
+            return None
+        array = traced_array(value)
+        items = [one.number if self.is_active(one) else 0 for one in array.ravel().tolist()]
+        return np.array(items, np.int64).reshape(array.shape) if any(items) else None
+
     # ---- plain numbers
 
     @property

@@ -122,7 +122,7 @@ class GradientCheck(Observer):
     def _fields(self, journal: Journal) -> list[Field]:
         if not isinstance(self._chosen, bool):
             return list(self._chosen)
-        touched = journal.touched_before()
+        touched = journal.memory.touched_before()
         fields = [f for f in list(session.fields) if f.buffer in touched and f.has_grad and f.buffer.primal is None]
         return sorted([f for f in fields if f is not self._loss], key=lambda f: f.name)
 

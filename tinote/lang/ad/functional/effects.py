@@ -129,7 +129,7 @@ class Effects(BlockEffects):
 
     def read_by_python(self, journal: Journal) -> None:
         """Python has read fields, too."""
-        for buffer in journal.looked_at:
+        for buffer in journal.memory.looked_at:
             if buffer.primal is None:
                 self.loaded.add(buffer)
             elif buffer not in self.computed:

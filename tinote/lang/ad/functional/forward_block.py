@@ -69,7 +69,7 @@ class ForwardBlock:
         for buffer in sorted(around.shadows_with_values, key=lambda one: one.name):
             if _is_dual(buffer):
                 leave_value(around, buffer, 0.0)
-        if isinstance(base, Journal) and base.tangents is None:
+        if isinstance(base, Journal) and base.activity.tangents is None:
             clear_own_duals()
 
     def leave(self, *, completed: bool) -> None:

@@ -213,7 +213,7 @@ class InnerGradient:
                     found = self.inner.results(returned, top.trace)
                     return [part for one in found for part in _parts_in(one, blocks)]
 
-                journal.starts_from([one.buffer for one in self._inputs if isinstance(one, Field)])
+                journal.memory.starts_from([one.buffer for one in self._inputs if isinstance(one, Field)])
                 run = recorded_from(task, bound, journal, self.inner.kwargs, top=top, parts=parts_in_journal)
                 self._launches = session.launches
                 refuse_written(bound, self.inner)
@@ -336,8 +336,8 @@ class InnerGradient:
         if isinstance(base, ForwardMode):
             journal.take_tangents(base, base.nesting(), self.inner.span)
         elif isinstance(base, Journal) and self.carries:
-            journal.take_tangents(base, base.tangents or {}, self.inner.span)
-        journal.starts_from(living_buffers())
+            journal.take_tangents(base, base.activity.tangents or {}, self.inner.span)
+        journal.memory.starts_from(living_buffers())
         return journal
 
     def _inputs_of(self, bound: Bound, journal: Journal, blocks: Sequence[Forward]) -> list[list[Any]]:
@@ -418,7 +418,7 @@ class InnerGradient:
         assert outer is not None
         if sweep.gradients.has_tangents and not self.carries:
             refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
-        temporary = [b for b in outer.tangents or () if b in effects.loaded | effects.written]
+        temporary = [b for b in outer.activity.tangents or () if b in effects.loaded | effects.written]
         if temporary:
             refuse_nesting(self.inner.task.what, outer, f"'{temporary[0].name}', which it uses, has no gradient")
         values, gradients = self._adjoints(sweep)

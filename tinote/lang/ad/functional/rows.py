@@ -20,8 +20,8 @@ import numpy as np
 
 from tinote.compiler.requests import Derivative, Request
 from tinote.lang.ad.functional.runs import Run
+from tinote.lang.ad.journal.activity import needed_adjoints
 from tinote.lang.ad.journal.events import Computed, Event, Read, Write
-from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints
@@ -49,7 +49,7 @@ class SeveralRows:
         self._carrying = {buffer for one in launches.values() for buffer in one.temporaries}
         for event in events:
             if isinstance(event, Write) and event.source is not None and event.target.dtype.kind == "f":
-                self._carrying |= {one for one in (event.source, event.target) if run.journal.is_followed(one)}
+                self._carrying |= {one for one in (event.source, event.target) if run.journal.activity.follows(one)}
 
     @classmethod
     def of(cls, run: Run, directions: int) -> SeveralRows | None:
@@ -58,7 +58,7 @@ class SeveralRows:
         if not isinstance(result, Field) or any(one.field is None for one in run.bound.inputs):
             return None
         journal = run.journal
-        events = needed_adjoints(journal.events, journal.active, ()).events
+        events = needed_adjoints(journal.events, journal.activity.spans, ()).events
         launches: dict[int, Arguments] = {}
         for event in events:
             if isinstance(event, RecordedLaunch):

@@ -80,7 +80,7 @@ class Emission:
         #: the greatest depth of the blocks of pushforwards that recorded it (`Recorder.depth`)
         self.deepest = recorded.deepest
         #: gradients and duals that hold results of inner blocks
-        self._shadows = {one: span for one, span in recorded.active.items() if one.primal is not None}
+        self._shadows = {one: span for one, span in recorded.activity.spans.items() if one.primal is not None}
         for event in self._events:
             if isinstance(event, RecordedLaunch):
                 event.drop_saved()
@@ -208,7 +208,7 @@ def record(
     """
     journal.opened = span
     journal.is_swept = True
-    journal.starts_from(inputs)
+    journal.memory.starts_from(inputs)
     try:
         with journal.recording():
             returned = run()

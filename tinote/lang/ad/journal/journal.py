@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from operator import is_
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING, Derivative, Request
-from tinote.errors import DifferentiationError, TinoteError
+from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.activity import Activity, Needed, needed_adjoints
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.captured_steps import StepUnderTape
 from tinote.lang.ad.journal.events import Custom, Event, PlacedEvents, Read, Record, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues, refuse_old_values
-from tinote.lang.ad.journal.step_capture import numbers_in, step_for, with_numbers
+from tinote.lang.ad.journal.step_capture import record_step, step_for
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
     Launched,
@@ -37,22 +35,17 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     write_tangents,
 )
 from tinote.lang.ad.journal.touched_gradients import fields_with_gradients, touched_by, touched_gradients, with_duals
+from tinote.lang.ad.journal.used_memory import UsedMemory
 from tinote.lang.ad.memory.states import ShadowsBefore
-from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field, begin_at_zero
-from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
+from tinote.lang.data.traced import Trace, Traced, constants, objects, stored
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
     Arguments,
     arguments_of,
     may_have_temporary,
     own,
-    recorded_arguments,
-    remember,
-    remembered,
-    request_with_temporaries,
-    usual_arguments,
 )
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
@@ -90,11 +83,9 @@ _FORWARD_OVER_REVERSE = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
 _SAVES = Request(records=True)
 _SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
 
-_NOTHING_ACTIVE: dict[Buffer, Span] = {}
 _NOTHING_APART: dict[Buffer, Buffer] = {}
-S = TypeVar("S", bound=Sweep)
 
-_NOTHING_KNOWN: dict[tuple[Instance, Request], tuple[int, Arguments]] = {}
+S = TypeVar("S", bound=Sweep)
 
 
 def _is_active(value: Any) -> bool:
@@ -113,25 +104,11 @@ class Journal(Recorder):
     #: the mode of a launch that saves the old values for its gradient
     saves_by: Request
     trace: Trace
-    #: the memory used so far, and whether a recorded launch has written to it
-    _uses: dict[Buffer, bool]
-    _met: dict[Buffer, bool]  # the same for memory used by events only
-    _looked_at = 0  # the number of events that are counted there
-    #: all memory that Python has seen, and whether as traced numbers
-    looked_at: dict[Buffer, bool]
     _has_initialising_writes = False  # whether there are writes to fields that nothing has used
-    _may_lose = False  # whether a launch was refused, or a value may be written where its gradient is lost
+    may_lose = False  # whether a launch was refused, or a value may be written where its gradient is lost
     _pending: RecordedLaunch | None = None
     #: refusal deferred until the observers have run
     _refused: DifferentiationError | None = None
-    #: memory without a gradient that holds active values, and where these were first written
-    active: dict[Buffer, Span]
-    #: its temporary duals, if there are any
-    tangents: dict[Buffer, Buffer] | None
-    #: the gradients of most launches, as long as no memory is active; None: each launch is analysed
-    _usual: Request | None
-    #: launches without arrays that have temporary gradients, and the size of active memory then
-    _known_with_temporaries: dict[tuple[Instance, Request], tuple[int, Arguments]] = _NOTHING_KNOWN
     #: the previous recorder and watchers, while it records
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
     #: saves gradients and duals before they change, if they are to be restored in the end
@@ -175,10 +152,10 @@ class Journal(Recorder):
         shares: bool = False,
         tangents: bool = False,
     ) -> None:
-        self.derivative = self._usual = GRADIENT
+        self.derivative = GRADIENT
         self.saves_by = _SAVES
-        self.active = _NOTHING_ACTIVE
-        self.tangents, self.runs_again = None, False
+        self.activity = Activity(GRADIENT)
+        self.runs_again = False
         if shares:
             self.share_work()
         self.events: list[Event] = PlacedEvents() if keep else []
@@ -190,10 +167,7 @@ class Journal(Recorder):
         self.trace = trace
         self._observers = tuple(observers)
         self.saved = SavedValues(self._observers, saves, keep, fit)
-        self._uses: dict[Buffer, bool] = {}
-        self._on_arrays: dict[Instance, Arguments] = {}  # the last launch of each, for others on the same arrays
-        self._met: dict[Buffer, bool] = {}
-        self.looked_at: dict[Buffer, bool] = {}
+        self.memory = UsedMemory(self.events)
         if tangents:
             carry_tangents(self)
 
@@ -205,7 +179,8 @@ class Journal(Recorder):
     def share_work(self) -> None:
         """Launches save what their gradients would compute too."""
         if session.config.arch == "cpu":
-            self.derivative, self._usual, self.saves_by = SHARED_GRADIENT, SHARED_GRADIENT, SHARING
+            self.derivative, self.saves_by = SHARED_GRADIENT, SHARING
+            self.activity.usual = SHARED_GRADIENT
 
     @property
     def is_differentiated(self) -> bool:
@@ -278,36 +253,28 @@ class Journal(Recorder):
             self._keep_arrays([one.buffer for one in values[: len(instance.specialisation.arrays)]])
         if self._observers or (values and (Traced in map(type, values) or self.trace.root.taken_out is not None)):
             return self._launching_any(instance, values)
+        usual = self.activity.usual
         arguments: Arguments | None = instance.taped
-        if arguments is None and self._usual is not None:
-            arguments = self._known_on_arrays(instance, values, self._usual)
-        if arguments is None or arguments.request is not self._usual:
+        if arguments is None and usual is not None:
+            arguments = self.activity.known_on_arrays(instance, values, usual)
+        if arguments is None or arguments.request is not usual:
             return self._launching_any(instance, values)
         self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, None)
         return launch.old_values
 
-    def _known_on_arrays(self, instance: Instance, values: tuple[Any, ...], usual: Request) -> Arguments | None:
-        """What is known of a launch on the same arrays."""
-        known = self._on_arrays.get(instance)
-        if known is None or not all(map(is_, known.values, values)):
-            known = usual_arguments(instance, values, usual)
-            if known is not None:
-                self._on_arrays[instance] = known
-        return known
-
     def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The general case of `launching`, for launches that need more than the memory for their gradient."""
-        self._may_lose = True
+        self.may_lose = True
         given, flow = values, self.flow(instance, values)
         if flow is not None or (values and Traced in map(type, values)):
             values = constants(values)
         arguments: Arguments | None = instance.taped
-        if flow is not None or (arguments is not None and arguments.request is not self._usual):
+        if flow is not None or (arguments is not None and arguments.request is not self.activity.usual):
             arguments = None
         launch: RecordedLaunch | None = None
         try:
             if arguments is None:
-                arguments = self.arguments(instance, values, flow)
+                arguments = self.activity.arguments(instance, values, self.derivative, has_numbers=flow is not None)
             if arguments.values:
                 arguments.refuse_shared()
             launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
@@ -330,8 +297,9 @@ class Journal(Recorder):
             native = self._observed(instance, arguments, native)
         if flow is None:
             return native
-        if self.tangents and arguments.request.temporaries:
-            native = _with_temporary_tangents(native, arguments, self.tangents, self.duals_apart)
+        tangents = self.activity.tangents
+        if tangents and arguments.request.temporaries:
+            native = _with_temporary_tangents(native, arguments, tangents, self.duals_apart)
         flow.runs = native
         return flow
 
@@ -357,104 +325,7 @@ class Journal(Recorder):
             return None
         return NumberFlow(self.trace, instance, tangents=tangents)
 
-    # ---- memory without a gradient
-
-    def arguments(self, instance: Instance, values: tuple[Any, ...], flow: NumberFlow | None) -> Arguments:
-        """The memory effects of a launch, with temporary gradients where differentiated values pass through memory
-        without one. Raises `DifferentiationError`.
-        """
-        derivative = self.derivative if flow is None else self.derivative.with_arguments
-        known = self._known_with_temporaries.get((instance, derivative))
-        if known is not None and known[0] == len(self.active):
-            return known[1]
-        found = recorded_arguments(instance, values, derivative)
-        if self.active and found.touches_shadows(self.active):
-            return self._taking_shadows(found)
-        if self.active or found.stores_to_none:
-            return self._arguments_with_temporaries(instance, found)
-        if found.values:
-            remember(instance, found)
-            if flow is None and not found.writes_shadows:
-                self._on_arrays[instance] = found
-        elif flow is None and not found.writes_shadows:
-            instance.taped = found
-        return found
-
-    def _taking_shadows(self, plain: Arguments) -> Arguments:
-        """Handle a launch on gradients or duals that an inner block has computed: they are values."""
-        for buffer in plain.accesses.loaded | plain.accesses.written:
-            self.use_shadow(buffer)
-        request = request_with_temporaries(plain, self.active)
-        found = Arguments(plain.specialisation, plain.values, request.unshared, self.tangents)
-        for buffer in found.temporaries:
-            if buffer not in self.active and may_have_temporary(buffer):
-                self.activate(buffer, found.specialisation.source.span)
-        found.refuse_broken_paths()
-        return found
-
-    def use_shadow(self, buffer: Buffer) -> None:
-        """Note that a gradient or dual is about to be used as a value.
-
-        Raises `DifferentiationError` where it cannot be.
-        """
-
-    def _arguments_with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
-        found = self._with_temporaries(instance, plain)
-        if not plain.values:
-            if self._known_with_temporaries is _NOTHING_KNOWN:
-                self._known_with_temporaries = {}
-            self._known_with_temporaries[instance, plain.request] = len(self.active), found
-        return found
-
-    def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
-        """The launch with temporary gradients.
-
-        If it then has no gradient, it is refused at the end, if the gradient is needed.
-        """
-        specialisation = instance.specialisation
-        try:
-            request = request_with_temporaries(plain, self.active)
-            if not request.temporaries:
-                plain.refuse_broken_paths()
-                return plain
-            if request.shares:
-                plain, request = plain.unshared, request.unshared
-            self._activate_all(map(plain.actual, request.temporaries), plain)
-            if not plain.values:
-                found = instance.with_temporaries.get(request)
-            else:
-                found = remembered(instance, plain.values, request) if self.tangents is None else None
-            if found is None:
-                found = Arguments(specialisation, plain.values, request, self.tangents)
-                found.plain = plain
-                if not plain.values and self.tangents is None:
-                    instance.with_temporaries[request] = found
-            found.refuse_broken_paths()
-        except TinoteError as error:
-            if any(path.at is not None for path in plain.broken_paths):
-                raise
-            found = Arguments(specialisation, plain.values, plain.request)
-            found.refused = error
-            self._activate_all(plain.accesses.written, plain)
-        else:
-            if found.values and self.tangents is None:
-                remember(instance, found)
-        return found
-
-    def _activate_all(self, buffers: Iterable[Buffer], arguments: Arguments) -> None:
-        places = {path.buffer: path.span for path in arguments.broken_paths}
-        for buffer in buffers:
-            if buffer not in self.active and may_have_temporary(buffer):
-                self.activate(buffer, places.get(buffer, arguments.specialisation.source.span))
-
-    def activate(self, buffer: Buffer, span: Span) -> None:
-        """Mark memory without a gradient as active; the values were written at `span`."""
-        if self.active is _NOTHING_ACTIVE:
-            self.active = {}
-        self.active[buffer] = span
-        self._usual = None
-        if self.tangents is not None and buffer.tangent is None:
-            self.tangents[buffer] = temporary_shadow(buffer, "dual")
+    # ---- derivatives inside
 
     @contextmanager
     def leaving_value(self, buffer: Buffer) -> Iterator[Buffer]:
@@ -482,13 +353,13 @@ class Journal(Recorder):
 
     @property
     def shadows_with_values(self) -> set[Buffer]:
-        return {buffer for buffer in self.active if buffer.primal is not None}
+        return {buffer for buffer in self.activity.spans if buffer.primal is not None}
 
     def has_values(self, shadows: Collection[Buffer], span: Span) -> None:
         for buffer in shadows:
-            if buffer not in self.active:
-                self.activate(buffer, span)
-            self._uses[buffer] = True
+            if buffer not in self.activity.spans:
+                self.activity.activate(buffer, span)
+            self.memory.has_computed(buffer)
             if buffer.primal is not None and buffer.primal.tangent is buffer:
                 self._keep_dual_apart(buffer)
 
@@ -496,7 +367,7 @@ class Journal(Recorder):
         """Prepare a dual to hold a value: elsewhere, if it holds a tangent here. If it may hold a tangent of an outer
         recording, that is restored in the end.
         """
-        if self.tangents is not None:
+        if self.activity.tangents is not None:
             if self.duals_apart is _NOTHING_APART:
                 self.duals_apart = self.saved.duals_apart = {}
             if dual not in self.duals_apart:
@@ -509,26 +380,11 @@ class Journal(Recorder):
         fields.
         """
         self._tangents_of, self.begins_duals = outer, True
-        self.tangents = self.saved.temporary_tangents = temporary
+        self.activity.tangents = self.saved.temporary_tangents = temporary
         if temporary:
-            self.active = dict.fromkeys(temporary, span)
+            self.activity.hold(dict.fromkeys(temporary, span))
 
-    def note_active(self, custom: Custom) -> None:
-        """Note active memory that a block with a custom VJP uses, whose temporary adjoints the VJP does not see."""
-        if self.active and custom.reads_active is None:
-            custom.active = {b: span for b, span in self.active.items() if b in custom.touched}
-
-    @property
-    def temporaries(self) -> frozenset[Buffer]:
-        """The memory without a gradient that would have a temporary adjoint in a reverse sweep now."""
-        try:
-            return needed_adjoints(self.events, self.active, ()).buffers
-        except TinoteError:  # one that is refused
-            return frozenset(self.active)
-
-    def is_followed(self, buffer: Buffer) -> bool:
-        """Whether the values in memory have an adjoint, their own or a temporary one."""
-        return buffer.adjoint is not None or buffer in self.active
+    # ---- launches and captured steps that have run
 
     def launched(self) -> None:
         launch = self._pending
@@ -546,9 +402,7 @@ class Journal(Recorder):
 
     def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         found = step_for(program, args, kwargs, self, Journal) if self.records_steps else None
-        if found is None:
-            return super().running(program, args, kwargs)
-        return self.run_captured(*found)
+        return super().running(program, args, kwargs) if found is None else record_step(self, *found)
 
     @property
     def records_steps(self) -> bool:
@@ -563,37 +417,10 @@ class Journal(Recorder):
             or (session.has_views and are_viewed())
         )
 
-    def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
-        """Run a captured step as one record."""
-        self._may_lose = True
-        if self.trace.root.taken_out is not None:
-            self.trace.note_plain(list(args), f"captured step '{step.name}'")
-        regions = step.fixed or step.regions(args)
-        assert regions is not None, "who calls it has asked"
-        event = self.saved.running(step, regions)
-        may_replay(step.forward.guards.memories, self)
-        try:
-            returned = event.run(constants(args) if Traced in map(type, args) else args)
-        except BaseException:
-            what = f"'{step.name}' has failed before its end, and went on from there: what it did is not recorded"
-            hint = "call the function itself, without `ti.capture`"
-            self._refused = self._refused or DifferentiationError(what, step.span, hint)
-            raise
-        self.saved.ran(event)
-        self.events.append(event)
-        facts = event.way.facts
-        if facts.activated:
-            for buffer, span in facts.activated.items():
-                if buffer not in self.active:
-                    self.activate(buffer, span)
-        if step.inputs:
-            event.sources = tuple([args[k].number for k in step.inputs])
-        outputs = facts.outputs
-        if True not in outputs:
-            return returned
-        numbers = [self.trace.new(one) if yes else one for one, yes in zip(numbers_in(returned), outputs, strict=True)]
-        event.results = tuple([one.number for one, yes in zip(numbers, outputs, strict=True) if yes])
-        return with_numbers(returned, iter(numbers))
+    def failed(self, error: DifferentiationError) -> None:
+        """Something has failed that cannot be recorded: there is no derivative."""
+        self.may_lose = True
+        self._refused = self._refused or error
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, outside this recording."""
@@ -601,7 +428,7 @@ class Journal(Recorder):
         other = _other_recording(self)
         if other is not None:
             for buffer in (*touched.loaded, *touched.written):
-                is_written = self._is_written(buffer)
+                is_written = self.memory.is_written(buffer, self.announced)
                 if is_written or (is_written is not None and buffer in touched.written):
                     raise both_use(other, f"'{buffer.name}'", self.opened or NOWHERE)
         for buffer in own(touched.written):
@@ -609,7 +436,7 @@ class Journal(Recorder):
 
     def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         other = _other_recording(self)
-        if other is not None and self._is_written(buffer) is not None:
+        if other is not None and self.memory.is_written(buffer, self.announced) is not None:
             raise both_use(other, f"'{buffer.name}'", self.opened or NOWHERE)
         self._overwritten_outside(buffer, region)
 
@@ -617,44 +444,39 @@ class Journal(Recorder):
         return False
 
     def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
-        if self._is_written(buffer) is not None:
+        if self.memory.is_written(buffer, self.announced) is not None:
             self.saved.overwriting(buffer, region, exempt=True)
         elif self.saved.log.keeps(buffer):  # for code that may read any memory
             self.saved.log.lose(buffer)
 
     def custom(self, custom: Custom) -> None:
         """A block with a custom VJP has completed."""
-        self._may_lose = self._has_custom = True
+        self.may_lose = self._has_custom = True
         for one in self._observers:
             one.custom(custom)
-        self.note_active(custom)
+        self.activity.note_in(custom)
         kept = custom.keep(self.saved)
         self.events.append(custom)
         if session.has_views:
             self.saved.distrust(kept)
 
     def computing(self, computation: Computation) -> None:
-        inputs, tangents = computation.inputs, None
-        followed = [self.is_followed(buffer) for buffer in inputs]
+        inputs, activity, tangents = computation.inputs, self.activity, None
+        followed = list(map(activity.follows, inputs))
         values = computation.values()
         if self.begins_duals:
             self.begin_duals([b.tangent for b in (*inputs, *computation.written) if b.tangent is not None])
-        given = None if self.tangents is None else [tangent_of(buffer, self.tangents) for buffer in inputs]
+        given = None if activity.tangents is None else [tangent_of(buffer, activity.tangents) for buffer in inputs]
         for buffer in computation.written:
             note_overwriting(buffer)
             self.overwriting(buffer)
         if any(followed):
             for buffer in computation.outputs:
-                if buffer not in self.active and may_have_temporary(buffer):
-                    self.activate(buffer, computation.span)
-        if self.tangents is not None and given is not None:
-            tangents = computation.push(given, [tangent_of(b, self.tangents) for b in computation.outputs])
-            for buffer in computation.clears:
-                dual = tangent_of(buffer, self.tangents)
-                if dual is not None:
-                    numbers(dual)[...] = 0
+                activity.gets_active(buffer, computation.span)
+        if activity.tangents is not None and given is not None:
+            tangents = computation.push_from(given, activity.tangents)
         computation.store(values)
-        if any(followed) or any(self.is_followed(buffer) for buffer in computation.written) or self.runs_again:
+        if any(followed) or any(map(activity.follows, computation.written)) or self.runs_again:
             self.custom(computation.record(followed, tangents))
 
     def took_launch(self, instance: Instance, values: tuple[Any, ...]) -> None:
@@ -683,25 +505,26 @@ class Journal(Recorder):
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if buffer in self.duals_apart and not self._leaves_values:
             self._refuse_dual(buffer, "written by Python", "write it in a kernel")
-        self._met[buffer] = True
+        memory, activity = self.memory, self.activity
+        memory.met[buffer] = True
         self._keep_gradient(buffer)
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
-        traced = None if source is not None else self._numbers_in(value, buffer)
+        traced = None if source is not None else self.trace.numbers_in(value, buffer, activity.spans)
         if source is not None:
-            self._met.setdefault(source, False)
-            self.use_shadow(source)
+            memory.met.setdefault(source, False)
+            activity.use_shadow(source)
         records = source is not None or traced is not None or self._was_used(buffer, position)
-        followed = traced is not None or (source is not None and self.is_followed(source))
-        if followed and buffer not in self.active and may_have_temporary(buffer):
-            self.activate(buffer, caller())
+        followed = traced is not None or (source is not None and activity.follows(source))
+        if followed and buffer not in activity.spans and may_have_temporary(buffer):
+            activity.activate(buffer, caller())
         if followed and buffer.no_adjoint:
-            self._may_lose = True
-        if self.tangents is not None:
+            self.may_lose = True
+        if activity.tangents is not None:
             if self.begins_duals:
                 self.begin_duals([b.tangent for b in (buffer, source) if b is not None and b.tangent is not None])
-            write_tangents(buffer, position, value, source, self.tangents)
-        if not (records or self.keep or self.runs_again or self._observers or self.looked_at.get(buffer)):
+            write_tangents(buffer, position, value, source, activity.tangents)
+        if not (records or self.keep or self.runs_again or self._observers or memory.looked_at.get(buffer)):
             return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
         write = Write(buffer, position, source, traced, span, initialises=not records)
@@ -710,35 +533,20 @@ class Journal(Recorder):
             write.values = None if source is not None else np.array(stored(value))
         for one in self._observers:
             one.writing(write, exempt=present_recorder() is not self)
-        if records or self.keep or self.runs_again or self.looked_at.get(buffer):
+        if records or self.keep or self.runs_again or memory.looked_at.get(buffer):
             self.events.append(write)
             self._has_initialising_writes = self._has_initialising_writes or write.initialises
             if write.is_whole and records:
-                self._uses.setdefault(buffer, False)
-
-    def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | int | None:
-        """The traced numbers in a value that is written to a field; None where there are none."""
-        if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
-            return None
-        if type(value) is Traced:
-            return value.number if self.trace.is_active(value) else None
-        if type(value) in (int, float) or not holds_traced(value):
-            if self.trace.root.taken_out is not None:
-                self.trace.note_plain(value, f"'{buffer.name}'")
-            return None
-        array = traced_array(value)
-        items = [one.number if self.trace.is_active(one) else 0 for one in array.ravel().tolist()]
-        if not any(items):
-            return None
-        return np.array(items, np.int64).reshape(array.shape)
+                memory.starts_from((buffer,))
 
     def _was_used(self, buffer: Buffer, position: Any) -> bool:
         """Whether a launch has used the field, so that the gradient of written values differs from that of the values
         before.
         """
         if isinstance(position, tuple) and position[:1] != (...,):
-            return self.touches(buffer) and self.is_followed(buffer) and is_element(buffer, position[: buffer.rank])
-        return self.touches(buffer)
+            is_followed = self.memory.touches(buffer) and self.activity.follows(buffer)
+            return is_followed and is_element(buffer, position[: buffer.rank])
+        return self.memory.touches(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
@@ -747,11 +555,10 @@ class Journal(Recorder):
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
-        self.looked_at.setdefault(buffer, False)
-        self._met.setdefault(buffer, False)
+        self.memory.read_by_python(buffer)
         if buffer in self.duals_apart:
             self._refuse_dual(buffer, "taken as an array", "read its elements, or copy it into a field in a kernel")
-        if buffer.dtype.kind == "f" and self.is_followed(buffer):
+        if buffer.dtype.kind == "f" and self.activity.follows(buffer):
             self.trace.note_taken_out()
 
     def _refuse_dual(self, dual: Buffer, what: str, hint: str) -> NoReturn:
@@ -763,12 +570,11 @@ class Journal(Recorder):
         )
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self.looked_at.setdefault(buffer, False)
-        self._met.setdefault(buffer, False)
-        if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
+        self.memory.read_by_python(buffer)
+        if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.activity.spans):
             return value
-        self.use_shadow(buffer)
-        self.looked_at[buffer] = True
+        self.activity.use_shadow(buffer)
+        self.memory.looked_at[buffer] = True
         if not buffer.element:
             return self.number_at(buffer, position, value)
         positions = [(*position, *component) for component in np.ndindex(buffer.element)]
@@ -779,7 +585,8 @@ class Journal(Recorder):
         """The number of an element, or of a component of one, that Python reads."""
         apart = self.duals_apart.get(buffer)
         found = self.trace.new(value if apart is None else element_at(apart, position))
-        tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
+        tangents = self.activity.tangents
+        tangent = None if tangents is None else tangent_of(buffer, tangents)
         if tangent is not None:
             if self.begins_duals and tangent is buffer.tangent:
                 self.begin_duals([tangent])
@@ -882,28 +689,12 @@ class Journal(Recorder):
         """The number of bytes saved for the reverse sweep."""
         return self.saved.nbytes
 
-    # ---- history
-
-    def computed_before(self, buffer: Buffer) -> bool:
-        """Whether a recorded launch has written to the field."""
-        self._look()
-        return self._uses.get(buffer, False)
-
-    def touches(self, buffer: Buffer) -> bool:
-        """Whether recorded launches have read or written a field, or Python has given it new values since."""
-        self._look()
-        return buffer in self._uses
-
     def used(self) -> Mapping[Buffer, bool]:
-        self._look()
-        if self.under_way is None:
-            return self._met
-        touched = arguments_of(*self.under_way).accesses
-        return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
+        return self.memory.with_launch(self.under_way)
 
     def begin_loss(self, loss: Field, *, clears: bool = False) -> None:
         """Open the recording, clear gradients, set the loss to 0. Raises `DifferentiationError` if others use it."""
-        self._met[loss.buffer] = True
+        self.memory.met[loss.buffer] = True
         try:
             open_recording(self)
             if clears:
@@ -915,40 +706,6 @@ class Journal(Recorder):
             close_recording(self, failed=True)
             raise
 
-    def _is_written(self, buffer: Buffer) -> bool | None:
-        """Whether anything recorded, or the launch under way, writes to a field; None: it does not use it."""
-        self._look()
-        found = self._met.get(buffer)
-        if not found and self.announced is not None:
-            touched = arguments_of(*self.announced).accesses
-            found = True if buffer in touched.written else False if buffer in touched.loaded else found
-        return found
-
-    def starts_from(self, buffers: Iterable[Buffer]) -> None:
-        """Differentiate with respect to the present values of these fields: values that Python writes replace them,
-        even if they have not been used yet.
-        """
-        for buffer in buffers:
-            self._uses.setdefault(buffer, False)
-
-    def touched_before(self) -> set[Buffer]:
-        """The fields that recorded launches have read or written, and that Python has written since."""
-        self._look()
-        return set(self._uses)
-
-    def _look(self) -> None:
-        count = len(self.events)
-        if self._looked_at == count:
-            return
-        for event in self.events[self._looked_at : count]:  # other threads may read at the same time
-            if isinstance(event, Record):
-                for buffer in event.touched:
-                    self._uses.setdefault(buffer, False)
-                    self._met.setdefault(buffer, False)
-                for buffer in event.written:
-                    self._uses[buffer] = self._met[buffer] = True
-        self._looked_at = count
-
     # ---- at its end
 
     def lost_values(self, lost: dict[Buffer, Span] | None = None) -> LostValues:
@@ -956,13 +713,14 @@ class Journal(Recorder):
         and for a launch without a gradient. `lost`: fields without a gradient that hold active values at the start.
         """
         values = LostValues(lost)
-        if not (self._may_lose or self.active or lost):
+        active = self.activity.spans
+        if not (self.may_lose or active or lost):
             return values
         if self._refused is not None:
             raise self._refused
         values.follow(self.events)
-        if self.active:
-            self._needed = needed_adjoints(self.events, self.active, ())
+        if active:
+            self._needed = needed_adjoints(self.events, active, ())
         return values
 
     def claim(self, *, clear: bool) -> None:
@@ -989,8 +747,8 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Any = None, kind: type[S] = Sweep) -> S:
         """A reverse sweep through all recorded events, to be run; by default of `derivative`."""
-        adjoints = SweepAdjoints((), self.tangents, 1, self.duals_apart, self.begin_gradients)
-        further = self._has_initialising_writes, adjoints, self.active
+        adjoints = SweepAdjoints((), self.activity.tangents, 1, self.duals_apart, self.begin_gradients)
+        further = self._has_initialising_writes, adjoints, self.activity.spans
         return kind(self.events, self.saved, gradients or self.derivative, done, *further)
 
     def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
@@ -1019,7 +777,7 @@ def carry_tangents(journal: Journal) -> None:
     of gradients are left in the duals of fields' gradients, and in those of the adjoints of numbers.
     """
     journal.derivative, journal.saves_by, journal.clears_duals = _FORWARD_OVER_REVERSE, _SAVES_FORWARD, True
-    journal.tangents, journal._usual = journal.saved.carry_tangents(), None
+    journal.activity.carry_tangents(journal.saved.carry_tangents())
 
 
 def _other_recording(journal: Journal) -> Recorder | None:

@@ -7,7 +7,7 @@ forward mode it pushes tangents forward; at second order it does both, and its r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
+from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -151,6 +152,17 @@ class Computation:
                     array = numbers(target)
                     array[..., k] = one.reshape(array.shape[:-1])
         return [], []
+
+    def push_from(self, given: Sequence[Buffer | None], temporaries: Mapping[Buffer, Buffer]) -> tuple[Arrays, Arrays]:
+        """The same from those `given`, in the duals of the outputs, their own or temporary ones; cleared inputs get
+        zeros.
+        """
+        found = self.push(given, [tangent_of(buffer, temporaries) for buffer in self.outputs])
+        for buffer in self.clears:
+            dual = tangent_of(buffer, temporaries)
+            if dual is not None:
+                numbers(dual)[...] = 0
+        return found
 
     def push_further(self, tangents: Callable[[Buffer], Field | None]) -> None:
         """Compute the tangents of the outputs by further operations, which are differentiable in turn.

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tinote.errors import CaptureError, TinoteError
+from tinote.errors import CaptureError, DifferentiationError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
@@ -35,7 +35,7 @@ from tinote.lang.data.nests import leaves, map_leaves
 from tinote.lang.data.traced import Traced, constants
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
-from tinote.lang.session.state import memory_of, recording_as
+from tinote.lang.session.state import may_replay, memory_of, recording_as
 from tinote.program import operations as ops
 from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Path, Program
@@ -131,9 +131,9 @@ def step_for(
         and not kwargs
         and last.forward.takes(filled)
         and not last.inputs
-        and last.active == journal.active.keys()
+        and last.active == journal.activity.spans.keys()
     ):
-        if may_share(last.shared_bytes) and may_run(last, filled, journal, journal.touches):
+        if may_share(last.shared_bytes) and may_run(last, filled, journal, journal.memory.touches):
             return last, filled
     try:
         given, kinds = program.given(args, kwargs)
@@ -142,7 +142,7 @@ def step_for(
         return None  # the function says so, or does without
     if any(isinstance(one, Field) and one.stands_in for one in given):
         return None  # another object at each call
-    held = dict(journal.active)
+    held = dict(journal.activity.spans)
 
     def capture(shares: bool) -> StepUnderTape:
         plain = tuple([one.value if type(one) is Traced else one for one in given])
@@ -150,7 +150,7 @@ def step_for(
         return captured_under_tape(function, plain, active, names, make, held, shares=shares)
 
     found = known.form((*kinds, *active, frozenset(held)), capture, may_share)
-    return (found, given) if found is not None and may_run(found, given, journal, journal.touches) else None
+    return (found, given) if found is not None and may_run(found, given, journal, journal.memory.touches) else None
 
 
 def steps_of(program: CapturedFunction) -> StepsUnderTapes:
@@ -172,6 +172,37 @@ def may_run(step: StepUnderTape, args: Sequence[Any], journal: Any, touches: Cal
     if step.fixed is None and step.regions(args) is None:
         return False
     return not step.assigned or all(map(touches, step.assigned))
+
+
+def record_step(journal: Any, step: StepUnderTape, args: Sequence[Any]) -> Any:
+    """Run a captured step as one record of a journal."""
+    trace, activity, journal.may_lose = journal.trace, journal.activity, True
+    if trace.root.taken_out is not None:
+        trace.note_plain(list(args), f"captured step '{step.name}'")
+    regions = step.fixed or step.regions(args)
+    assert regions is not None, "who calls it has asked"
+    event = journal.saved.running(step, regions)
+    may_replay(step.forward.guards.memories, journal)
+    try:
+        returned = event.run(constants(args) if Traced in map(type, args) else args)
+    except BaseException:
+        what = f"'{step.name}' has failed before its end, and went on from there: what it did is not recorded"
+        journal.failed(DifferentiationError(what, step.span, "call the function itself, without `ti.capture`"))
+        raise
+    journal.saved.ran(event)
+    journal.events.append(event)
+    facts = event.way.facts
+    for buffer, span in facts.activated.items():
+        if buffer not in activity.spans:
+            activity.activate(buffer, span)
+    if step.inputs:
+        event.sources = tuple([args[k].number for k in step.inputs])
+    outputs = facts.outputs
+    if True not in outputs:
+        return returned
+    numbers = [trace.new(one) if yes else one for one, yes in zip(numbers_in(returned), outputs, strict=True)]
+    event.results = tuple([one.number for one, yes in zip(numbers, outputs, strict=True) if yes])
+    return with_numbers(returned, iter(numbers))
 
 
 def captured_under_tape(
@@ -292,11 +323,11 @@ class _Trial(Trial):
     def _journal(self) -> Any:
         """A new journal, of a continuing program."""
         journal = self._make()
-        journal.starts_from(living_buffers())
+        journal.memory.starts_from(living_buffers())
         if self.shares:
             journal.share_work()
         for buffer, span in self.held.items():
-            journal.activate(buffer, span)
+            journal.activity.activate(buffer, span)
         return journal
 
     def _numbers(self, journal: Any, args: Sequence[Any]) -> list[Any]:
@@ -328,7 +359,7 @@ class _Trial(Trial):
 
     def _as_program(self, journal: Any, given: Sequence[Any]) -> Any:
         may_run = self.proved.regions(given) is not None
-        return journal.run_captured(self.proved, given) if may_run else self._as_function(journal, given)
+        return record_step(journal, self.proved, given) if may_run else self._as_function(journal, given)
 
     def difference(self, program: Captured, variation: tuple[float, int], at: int, a: Left, b: Left) -> CaptureError:
         name = "a call" if at < CALLS else "a gradient"
@@ -464,8 +495,8 @@ def _facts(
         outputs,
         moving,
         tuple(touching) if moving else (),
-        frozenset(touched & journal.active.keys()),
-        {buffer: span for buffer, span in journal.active.items() if buffer not in held},
+        frozenset(touched & journal.activity.spans.keys()),
+        {buffer: span for buffer, span in journal.activity.spans.items() if buffer not in held},
     )
 
 

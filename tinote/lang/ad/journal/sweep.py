@@ -13,11 +13,11 @@ import numpy as np
 from tinote.compiler.requests import Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.activity import Needed, needed_adjoints
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.needed_adjoints import Needed, needed_adjoints
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues
 from tinote.lang.ad.journal.temporary_adjoints import SweepAdjoints, SweepObserver, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers

@@ -1,7 +1,7 @@
 """The adjoints that exist during a reverse sweep, and shadow memory: temporary adjoints and duals of fields and
 ndarrays that have none of their own.
 
-It lives as long as its owner: adjoints during a sweep, duals during the recording. `needed_adjoints.py` finds out which
+It lives as long as its owner: adjoints during a sweep, duals during the recording. `activity.py` finds out which
 are needed.
 """
 

@@ -35,7 +35,6 @@ from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.access_region import whole_regions
-from tinote.lang.kernels.arguments import may_have_temporary
 from tinote.lang.session.state import memory_of, note_overwriting, recorder, recording_as
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import active_listener
@@ -119,10 +118,10 @@ class ImplicitSolve:
             known.add(self._right.buffer)
         scratch = custom.written - {unknown}
         custom.effects = BlockEffects(known | {unknown}, custom.written | {unknown}, scratch | {unknown})
-        active = dict(tape.active)
-        followed = any(tape.is_followed(buffer) for buffer in known)
-        if followed and unknown not in tape.active and may_have_temporary(unknown):
-            tape.activate(unknown, self._span)
+        active = dict(tape.activity.spans)
+        followed = any(tape.activity.follows(buffer) for buffer in known)
+        if followed:
+            tape.activity.gets_active(unknown, self._span)
 
         def reads_active(reached: set[Buffer]) -> set[Buffer]:
             if unknown.adjoint is not None or unknown in reached:
@@ -138,7 +137,7 @@ class ImplicitSolve:
         custom.scratch = whole_regions(dict.fromkeys(computed))
         custom.again = self._perform_again
         custom.tells_gradients = True
-        if followed or tape.is_followed(unknown):
+        if followed or tape.activity.follows(unknown):
             tape.custom(custom)
 
     def _perform_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
@@ -392,7 +391,7 @@ class _Step(Computation):
         found = super().record(followed, tangents)
         found.needs_fields = True
         found.effects.loaded |= self._correction.loaded
-        reverse, active = found.gradient, dict(self._tape.active)
+        reverse, active = found.gradient, dict(self._tape.activity.spans)
 
         def within(sweep: CustomSweep) -> None:
             with self._correction.within(active, sweep), recording_as(None):
@@ -422,8 +421,7 @@ class _Recorded:
         self._adjoints = adjoints
         self.journal = Journal()
         if active:
-            self.journal.active = dict(active)
-            self.journal._usual = None
+            self.journal.activity.hold(dict(active))
         with self.journal.recording():
             run()
         self.journal.lost_values()
