@@ -26,6 +26,7 @@ from tinote.compiler.codegen.wgsl import views
 from tinote.compiler.launch.gpu_launch import GpuCode, device_of
 from tinote.errors import KernelMemoryError
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.device_blocks import DeviceBlocks, PointerWord
 from tinote.lang.capture.instructions import NOWHERE_READY, axes_of, run_of
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.stages import MOST_AXES, DeviceStage, is_arithmetic, is_possible, stages_of
@@ -37,7 +38,7 @@ from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.runtime.gpu import Device, DeviceFull, Dispatch, GpuProgram
 from tinote.runtime.memory import Memory
-from tinote.runtime.resident import Newest, ResidentMemory, resident_at
+from tinote.runtime.resident import Newest
 
 #: Where the parameters of each command begin: the device takes them from multiples of it.
 _APART = 256
@@ -53,15 +54,6 @@ def _views_on(device: Device) -> GpuProgram:
         entries = [Dispatch(name, True, None, False) for name in views.ENTRIES]
         found = device.programs[views] = GpuProgram(device, views.TEXT, entries, views.PARAM_WORDS, 4, 4, False, 0)
     return found
-
-
-class _Place(NamedTuple):
-    """A word with a place in a block, counted in `unit` bytes."""
-
-    word: int
-    block: int
-    offset: int
-    unit: int
 
 
 class _Command(NamedTuple):
@@ -96,6 +88,41 @@ class _Yield:
         self.checks = False
 
 
+class _Parameters:
+    """The parameters of all commands, in `nbytes` of memory: each command has room of its own there, of which the
+    methods get the place.
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self._memory = Memory(nbytes)
+        self._taken = 0
+        self.words = self._memory.view().cast("I")
+        self.bytes = self._memory.view()
+
+    @property
+    def address(self) -> int:
+        """Where they begin."""
+        return self._memory.address
+
+    def room(self, nbytes: int) -> int:
+        """Take room for those of a command."""
+        at = self._taken
+        self._taken += _apart(nbytes)
+        return at
+
+    def put_axes(self, at: int, axes: Sequence[tuple[int, ...]], strides: int) -> None:
+        """The extents of axes, and so many strides of each."""
+        for part in range(1 + strides):
+            padding = [0 if part else 1] * (MOST_AXES - len(axes))
+            for k, number in enumerate([*padding, *[axis[part] for axis in axes]]):
+                self.words[at // 4 + 4 + 4 * part + k] = number
+
+    def number_at(self, at: int, name: str) -> Any:
+        """The value of a fill, a number of this type."""
+        dtype = np.dtype(numpy_type(scalar_named(name)))
+        return np.frombuffer(self.bytes[at + views.VALUE_BYTE : at + views.VALUE_BYTE + dtype.itemsize], dtype)[0]
+
+
 class PreparedOnDevice(Prepared):
     """A plan that runs on the session's GPU. Raises `CaptureError` for operations that no device supports."""
 
@@ -113,13 +140,7 @@ class PreparedOnDevice(Prepared):
         self._codes: Sequence[GpuCode] = natives
         self._device = device_of(session.config)
         self._views = _views_on(self._device)
-        #: by block: the bytes on the device; for blocks of the host, or given by others, the place there
-        self._residents: list[ResidentMemory] = []
-        self._hosts: dict[int, int] = {}
-        #: the bytes on the device of blocks that are given, as long as they are given from the host; and from which
-        #: byte on they are in a block that is there
-        self._own: dict[int, ResidentMemory] = {}
-        self._offsets: dict[int, int] = {}
+        self._on_device = DeviceBlocks(self._device, plan.blocks, given)
         self._yields: list[_Yield] = []
         self._now = _Yield(0)
         self._orders: dict[int, int] = {}
@@ -128,16 +149,9 @@ class PreparedOnDevice(Prepared):
         self._afterwards: list[tuple[int, _Command]] = []
         self._failed_step: ops.Operation | None = None
         self._checks: dict[int, Callable[[bytes], None]] = {}
-        self._made_places: list[_Place] = []
-        self._at: list[tuple[ResidentMemory, int]] = []
-        self._moved = True
         steps = plan.operations
         room = sum([_apart(self._codes[one.code].param_bytes if isinstance(one, ops.Launch) else 64) for one in steps])
-        #: the parameters of all commands
-        self._params = Memory(max(room, 8))
-        self._words = self._params.view().cast("I")
-        self._bytes = self._params.view()
-        self._taken = 0
+        self._params = _Parameters(max(room, 8))
         count = sum(
             [len(one.results) if isinstance(one, ops.Launch) else isinstance(one, ops.LoadElement) for one in steps]
         )
@@ -156,46 +170,20 @@ class PreparedOnDevice(Prepared):
 
     # ---- memory
 
-    def _memory_of_block(self, number: int, memory: Memory | None) -> Memory | None:
-        block = self.plan.blocks[number]
-        if isinstance(memory, ResidentMemory):
-            self._residents.append(memory)
-            return memory
-        made = ResidentMemory(self._device, max(memory.nbytes if memory is not None else block.nbytes, 8))
-        self._residents.append(made)
-        if memory is not None:
-            self._hosts[number] = memory.address
-            return memory
-        if block.kind == "input" or number in self.given:
-            self._own[number] = made
-            self._hosts[number] = 0
-        elif block.data:
-            ctypes.memmove(made.begin, block.data, len(block.data))
-        return made
+    def _memory_of_block(self, number: int, memory: Memory | None) -> Memory:
+        return self._on_device.add(number, memory)
 
     def point(self, block: int, address: int) -> None:
-        known, self._moved = resident_at(address), True
-        if known is not None:
-            self._residents[block], self._offsets[block] = known, address - known.begin
-            self._hosts.pop(block, None)
-        elif block in self._own:
-            self._residents[block], self._offsets[block] = self._own[block], 0
-            self._hosts[block] = address
+        self._on_device.point(block, address)
 
     def memory_of(self, view: ops.View) -> np.ndarray[Any, Any]:
-        block = self._residents[view.block]
+        block = self._on_device.residents[view.block]
         if self.plan.blocks[view.block].kind != "scratch":
             return super().memory_of(view)
         if block.newest is Newest.DEVICE:  # the host sees a copy for now, and the device continues with its own
             with self._device.lock:
                 self._device.download([block])
-        return self._mirrored(view)
-
-    def _mirrored(self, view: ops.View) -> np.ndarray[Any, Any]:
-        """The host's present values of a view."""
-        block, begin = self._residents[view.block], self._offsets.get(view.block, 0)
-        mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
-        return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, begin + view.offset, view.strides)
+        return self._on_device.mirrored(view)
 
     def copier(self, view: ops.View, dtype: str) -> Callable[[], np.ndarray[Any, Any]]:
         return lambda: warm_copy(self.memory_of(view).view(dtype))
@@ -274,27 +262,22 @@ class PreparedOnDevice(Prepared):
                 self._copy_command(step)
         return []
 
-    def _room(self, nbytes: int) -> int:
-        at = self._taken
-        self._taken += _apart(nbytes)
-        return at
-
     def _launch_command(self, step: ops.Launch) -> list[tuple[str, Any, int, Any]]:
         code, now = self._codes[step.code], self._now
-        at = self._room(code.param_bytes)
-        params = self._bytes[at : at + code.param_bytes]
+        at = self._params.room(code.param_bytes)
+        params = self._params.bytes[at : at + code.param_bytes]
         units, written = code.units(), code.written_addresses()
         for byte, block, offset in (*self.plan.codes[step.code].pointers, *step.pointers):
             if block < 0:
                 continue
             if offset % units[byte]:
                 raise KernelMemoryError("memory is not aligned to its numbers", step.span)
-            self._made_places.append(_Place((at + byte) // 4, block, offset, units[byte]))
+            self._on_device.pointers.append(PointerWord((at + byte) // 4, block, offset, units[byte]))
             if byte in written:
                 now.changed.add(block)
         for byte, extent in step.extents:
-            self._words[(at + byte) // 4] = extent
-        self._words[(at + code.param_bytes) // 4 - 3] = 0xFFFFFFFF  # all iterations
+            self._params.words[(at + byte) // 4] = extent
+        self._params.words[(at + code.param_bytes) // 4 - 3] = 0xFFFFFFFF  # all iterations
         readers: list[Callable[[], Any]] = []
         for argument, (name, byte) in zip(step.arguments, self.plan.codes[step.code].parameters, strict=True):
             form = struct.Struct("<" + layout.WORDS[name][0])
@@ -332,7 +315,7 @@ class PreparedOnDevice(Prepared):
         if isinstance(operand, ops.Constant):
             value = operand.value
             packed = struct.pack(f"<{layout.WORDS[name]}", float(value) if name.startswith("f") else value)
-            self._bytes[at : at + 4 * _words_of(name)] = packed[: 4 * _words_of(name)]
+            self._params.bytes[at : at + 4 * _words_of(name)] = packed[: 4 * _words_of(name)]
         elif operand.kind == "s":
             cell = self.register_address(operand.number)
             self._emit(None, layout.REPLAY_COPY, 8, self._params.address + at, cell, 0)
@@ -343,15 +326,15 @@ class PreparedOnDevice(Prepared):
         if 0 in target.shape:
             return
         axes = axes_of(target)
-        at = self._room(64)
+        at = self._params.room(64)
         self._put(target.type, value, at + views.VALUE_BYTE, step)
         if len(axes) > MOST_AXES:
             self._here(step, at)
             return
         count = math.prod([extent for extent, _ in axes])
-        self._words[at // 4 + 1], self._words[at // 4 + 2] = count, scalar_named(target.type).size
-        self._put_axes(at, axes, 1)
-        self._made_places.append(_Place(at // 4, target.block, target.offset, 1))
+        self._params.words[at // 4 + 1], self._params.words[at // 4 + 2] = count, scalar_named(target.type).size
+        self._params.put_axes(at, axes, 1)
+        self._on_device.pointers.append(PointerWord(at // 4, target.block, target.offset, 1))
         self._do_view(_FILL, at, count, target.block)
 
     def _copy_command(self, step: ops.Copy) -> None:
@@ -380,11 +363,11 @@ class PreparedOnDevice(Prepared):
     def _copy_views(self, target: ops.View, source: ops.View) -> None:
         run, axes = run_of(target, source)
         count = math.prod([extent for extent, *_ in axes]) * run // 4
-        at = self._room(64)
-        self._words[at // 4 + 2], self._words[at // 4 + 3] = run // 4, count
-        self._put_axes(at, [(extent, to // 4, origin // 4) for extent, to, origin in axes], 2)
-        self._made_places.append(_Place(at // 4, target.block, target.offset, 4))
-        self._made_places.append(_Place(at // 4 + 1, source.block, source.offset, 4))
+        at = self._params.room(64)
+        self._params.words[at // 4 + 2], self._params.words[at // 4 + 3] = run // 4, count
+        self._params.put_axes(at, [(extent, to // 4, origin // 4) for extent, to, origin in axes], 2)
+        self._on_device.pointers.append(PointerWord(at // 4, target.block, target.offset, 4))
+        self._on_device.pointers.append(PointerWord(at // 4 + 1, source.block, source.offset, 4))
         self._do_view(_COPY, at, count, target.block)
 
     def _here(self, step: ops.Clear | ops.Copy | ops.Fill, at: int) -> None:
@@ -398,12 +381,13 @@ class PreparedOnDevice(Prepared):
 
         def encode(plan: PreparedOnDevice) -> None:
             device = plan._device
-            to, origin = plan._residents[target.block], plan._residents[source.block]
+            to, origin = plan._on_device.residents[target.block], plan._on_device.residents[source.block]
             newer = [block for block in dict.fromkeys((to, origin)) if block.newest is Newest.DEVICE]
             device.download(newer)
             with np.errstate(all="ignore"):
-                given = plan._mirrored(source) if isinstance(step, ops.Copy) else plan._number_at(at, target.type)
-                plan._mirrored(target)[...] = given
+                held = plan._on_device.mirrored
+                copies = isinstance(step, ops.Copy)
+                held(target)[...] = held(source) if copies else plan._params.number_at(at, target.type)
             device.upload(to.place or 0, to.begin, to.nbytes)
             for block in newer:  # commands after this one write there
                 block.newest = Newest.DEVICE
@@ -411,29 +395,19 @@ class PreparedOnDevice(Prepared):
         self._now.commands.append(_Command(self._order, encode))
         self._now.changed.add(target.block)
 
-    def _number_at(self, at: int, name: str) -> Any:
-        dtype = np.dtype(numpy_type(scalar_named(name)))
-        return np.frombuffer(self._bytes[at + views.VALUE_BYTE : at + views.VALUE_BYTE + dtype.itemsize], dtype)[0]
-
     def _shift(self, step: ops.Copy, nbytes: int) -> None:
         """A copy within a block, whose parts may overlap."""
         number = step.target.block
 
         def encode(plan: PreparedOnDevice) -> None:
-            place = plan._place(number)
+            place = plan._on_device.place(number)
             plan._device.copy_bytes(place + step.source.offset, place + step.target.offset, nbytes)
 
         self._now.commands.append(_Command(self._order, encode))
         self._now.changed.add(number)
 
-    def _put_axes(self, at: int, axes: Sequence[tuple[int, ...]], strides: int) -> None:
-        for part in range(1 + strides):
-            padding = [0 if part else 1] * (MOST_AXES - len(axes))
-            for k, number in enumerate([*padding, *[axis[part] for axis in axes]]):
-                self._words[at // 4 + 4 + 4 * part + k] = number
-
     def _do_view(self, entry: int, at: int, count: int, block: int) -> None:
-        params = self._bytes[at : at + 64]
+        params = self._params.bytes[at : at + 64]
         groups = self._device.groups(self._views.dispatches[entry], count)
 
         def encode(plan: PreparedOnDevice) -> None:
@@ -453,7 +427,7 @@ class PreparedOnDevice(Prepared):
             if isinstance(answer.block, GpuCode):
                 source, begin = answer.block.on(device).block, answer.offset
             else:
-                source, begin = device.arena, plan._place(answer.block) + answer.offset
+                source, begin = device.arena, plan._on_device.place(answer.block) + answer.offset
             device.encoder().copy_buffer_to_buffer(source, begin, plan._answers, place, answer.nbytes)
 
         now.commands.append(_Command(answer.order, encode))
@@ -467,7 +441,7 @@ class PreparedOnDevice(Prepared):
         device = self._device
         with device.together(), device.lock:
             try:
-                viewed = self._bring()
+                viewed = self._on_device.bring(self._params.words)
                 return self._run(viewed)
             except DeviceFull as error:
                 raise KernelMemoryError(f"the memory of a captured step: {error}") from None
@@ -477,38 +451,9 @@ class PreparedOnDevice(Prepared):
         device = self._device = device_of(session.config)
         for code in self._codes:
             code.on(device)
-        self._views, self._moved = _views_on(device), True
+        self._views = _views_on(device)
+        self._on_device.follow(device)
         self._answers = self._buffer_for_answers()
-
-    def _bring(self) -> list[int]:
-        """Copy host writes to the device, and locate blocks there. Returns the blocks with views held elsewhere."""
-        residents, device = self._residents, self._device
-        if not (self._hosts or self._moved) and all(block.is_at(place) for block, place in self._at):
-            return []
-        for number, address in self._hosts.items():
-            block = residents[number]
-            if address and number not in self.given:
-                ctypes.memmove(block.begin, address, self.plan.blocks[number].nbytes)
-                block.newest = Newest.HOST
-        viewed = [number for number, block in enumerate(residents) if block.withdraw()]
-        blocks = dict.fromkeys(residents)
-        for block in blocks:
-            block.follow(device)
-        device.places.require(blocks)
-        for block in blocks:
-            if block.newest is Newest.HOST:
-                device.upload(block.place or 0, block.begin, block.nbytes)
-                block.newest = Newest.BOTH
-        at = [(block, block.place or 0) for block in residents]
-        if at != self._at or self._moved:
-            for word, number, offset, unit in self._made_places:
-                self._words[word] = (self._place(number) + offset) // unit
-            self._at, self._moved = at, False
-        return viewed
-
-    def _place(self, number: int) -> int:
-        """The place of a block on the device."""
-        return (self._residents[number].place or 0) + self._offsets.get(number, 0)
 
     def _run(self, viewed: Sequence[int]) -> int:
         integers, words = self._block.integers, self._jump
@@ -536,7 +481,7 @@ class PreparedOnDevice(Prepared):
 
     def _do(self, stage: _Yield, commands: Sequence[_Command]) -> None:
         for block in stage.changed:
-            self._residents[block].newest = Newest.DEVICE
+            self._on_device.residents[block].newest = Newest.DEVICE
         now = 0
         try:
             for command in commands:
@@ -551,7 +496,7 @@ class PreparedOnDevice(Prepared):
     def _report(self, stage: _Yield) -> None:
         """Wait for numbers, and for blocks that Python gets next."""
         device = self._device
-        blocks = [self._residents[number] for number in stage.results if number not in self.given]
+        blocks = [self._on_device.residents[number] for number in stage.results if number not in self.given]
         parts = [(device.arena, block.place or 0, block.size) for block in blocks]
         found, *others = device.fetch([(self._answers, 0, 8 * stage.answers), *parts])
         ctypes.memmove(self._answered.address, bytes(found), 8 * stage.answers)
@@ -582,20 +527,8 @@ class PreparedOnDevice(Prepared):
         """Copy the host's blocks back, and raise faults of the program."""
         if self._device.lost:
             return
-        changed = set().union(*[stage.changed for stage in done]) if viewed or self._hosts else set()
-        wanted = [number for number in changed if number in self._hosts or number in viewed]
-        if wanted or any(stage.checks for stage in done):
-            device = self._device
-            blocks = [self._residents[number] for number in wanted]
-            found = device.fetch([(device.arena, block.place or 0, block.size) for block in blocks])
-            for number, block, data in zip(wanted, blocks, found, strict=True):
-                if number in self._hosts:
-                    ctypes.memmove(self._hosts[number], bytes(data), self.plan.blocks[number].nbytes)
-                else:
-                    ctypes.memmove(block.begin, bytes(data), block.nbytes)
-            device.report()
-        for number in viewed:  # holders of a view may write at any time
-            self._residents[number].newest = Newest.HOST
+        changed = set().union(*[stage.changed for stage in done])
+        self._on_device.take_back(changed, viewed, waits=any(stage.checks for stage in done))
 
     @property
     def failed(self) -> ops.Operation | None:
