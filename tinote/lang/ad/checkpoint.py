@@ -41,10 +41,16 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, Event, Read
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.number_flow import look_for_plain
+from tinote.lang.ad.journal.number_flow import flow_of, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
-from tinote.lang.ad.journal.step_capture import StepsUnderTapes, captured_under_tape, may_run, steps_of
+from tinote.lang.ad.journal.step_capture import (
+    StepsUnderTapes,
+    captured_under_tape,
+    may_record_steps,
+    may_run,
+    steps_of,
+)
 from tinote.lang.ad.journal.step_log import (
     END,
     ElementPosition,
@@ -264,7 +270,7 @@ def may_capture(outer: Journal, memory: int) -> bool:
     """
     fields = {id(field.memory.whole): field.memory.whole.nbytes for field in list(session.fields)}
     return (
-        outer.records_steps
+        may_record_steps(outer)
         and not outer.activity.spans
         and may_watch()
         and not runs_plainly(outer)
@@ -921,7 +927,7 @@ class _Runner(Journal):
         self.took_launch(instance, values)
         if self._taping:
             return super().launching(instance, values)
-        given, flow = values, self.flow(instance, values)
+        given, flow = values, flow_of(self.trace, instance, values, tangents=False)
         if flow is not None:
             values = constants(values)
         arguments = self.activity.arguments(instance, values, self.derivative, has_numbers=flow is not None)

@@ -276,6 +276,11 @@ class Tape(Documented, Journal):
         return [] if self.rules is None else list(self.rules.violations)
 
     @property
+    def copied_bytes(self) -> int:
+        """The number of bytes saved for the reverse sweep."""
+        return self.saved.nbytes
+
+    @property
     def opened(self) -> Span:
         """The line of the block."""
         code, instruction = self._place
@@ -417,7 +422,7 @@ class Tape(Documented, Journal):
 
     def _inside(self, outer: Journal | Forward, span: Span) -> TapeInside:
         """Inside of another recording in reverse mode, the tape is one of its records, or a function."""
-        if self._observers or self.keep or not self._saves:
+        if self.observers or self.keep or not self._saves:
             raise DifferentiationError(
                 "a tape inside another recording cannot check anything, and always saves what it needs",
                 caller(),
@@ -445,7 +450,7 @@ class Tape(Documented, Journal):
         """Inside of forward mode, launches and the reverse sweep carry its tangents."""
         if not isinstance(outer, ForwardMode) or not outer.takes_blocks:
             refuse_block("a tape", outer)
-        if self._observers:
+        if self.observers:
             raise DifferentiationError(
                 "a tape inside forward mode cannot check anything",
                 caller(),
@@ -489,7 +494,7 @@ class Tape(Documented, Journal):
             if misplaced is not None:
                 raise misplaced
             if kind is None:
-                if self._observers and self.rules is not None:
+                if self.observers and self.rules is not None:
                     self.rules.look_outside()
                 if inner is None:
                     self._differentiate()

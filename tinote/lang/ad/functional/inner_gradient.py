@@ -59,7 +59,7 @@ from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.journal.touched_gradients import give_gradients_duals
+from tinote.lang.ad.journal.touched_gradients import changed_gradients, give_gradients_duals
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.values import accumulate, as_array, held_now, hold, items_of
@@ -366,7 +366,7 @@ class InnerGradient:
     def _gradients_touched(self, journal: Journal) -> set[Buffer]:
         """The gradients that a sweep touches."""
         fields = [one for one in (*self._inputs, *self._results) if isinstance(one, Field)]
-        return journal.changed_gradients() | {one.grad.buffer for one in fields}
+        return changed_gradients(journal.events) | {one.grad.buffer for one in fields}
 
     def _value(self, one: Any) -> GradientPart:
         """A part of a value."""

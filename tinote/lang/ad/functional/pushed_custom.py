@@ -37,6 +37,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep, InCustom
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
+from tinote.lang.ad.journal.touched_gradients import changed_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
@@ -243,7 +244,7 @@ class CustomInBlocks:
     def require_agreement(self, journal: Journal) -> None:
         """Sweep through a journal with this record alone, from random adjoints of several orders of magnitude."""
         random = np.random.default_rng(7)
-        gradients = journal.changed_gradients().union([part.grad.buffer for part, _, _ in self._trial])
+        gradients = changed_gradients(journal.events).union([part.grad.buffer for part, _, _ in self._trial])
         journal.begin_sweep(gradients)
         for part, _, end in self._trial:
             if end is not None:

@@ -16,6 +16,7 @@ from tinote.lang.ad.journal.events import Custom, Event, Write, outermost
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.saved_values import RecordedLaunch
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.journal.touched_gradients import changed_gradients
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, number_now
@@ -45,7 +46,7 @@ class Run(NamedTuple):
         fields += [one for one in self.results if isinstance(one, Field) and not one.stands_in]
         fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
         results = {field.grad.buffer for field in fields}
-        changed = self.journal.changed_gradients(perhaps=False) | results
+        changed = changed_gradients(self.journal.events, perhaps=False) | results
         self.journal.begin_sweep(changed - fresh, results, fresh)
 
     @property

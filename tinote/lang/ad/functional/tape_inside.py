@@ -42,7 +42,7 @@ from tinote.lang.ad.functional.tangent_fields import is_tangent_field
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.touched_gradients import fields_with_gradients, give_gradients_duals
+from tinote.lang.ad.journal.touched_gradients import changed_gradients, fields_with_gradients, give_gradients_duals
 from tinote.lang.ad.memory.effects import BlockEffects
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import accumulate, as_array, held_now
@@ -178,7 +178,7 @@ class _TapeGradient(InnerGradient):
         self._tape = tape
         self._effects = effects
         self._taken = dict(tape.trace.taken_in)
-        self._touched = tape.changed_gradients() | {loss.grad.buffer}
+        self._touched = changed_gradients(tape.events) | {loss.grad.buffer}
         #: the fields of the gradients that are results
         self._fields = sorted(
             [f for f in fields_with_gradients() if f.grad.buffer in self._touched], key=lambda f: f.name
@@ -245,7 +245,7 @@ class _TapeAsFunction(TapeInside):
     def leave(self, sweep: Callable[[], None]) -> None:
         tape, outer = self._tape, self._outer
         tape.lost_values()
-        changed = tape.changed_gradients() - {self._loss.grad.buffer}
+        changed = changed_gradients(tape.events) - {self._loss.grad.buffer}
         known = [field for field in fields_with_gradients() if not is_tangent_field(field)]
         fields = [field for field in known if field.grad.buffer in changed]
         found = self._gradients(fields) if fields else []

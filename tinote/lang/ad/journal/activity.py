@@ -34,6 +34,7 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.source import Span
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
+_NONE_ON_ARRAYS: dict[Instance, Arguments] = {}
 _NOTHING_KNOWN: dict[tuple[Instance, Request], tuple[int, Arguments]] = {}
 
 
@@ -49,7 +50,8 @@ class Activity:
         self.spans = _NOTHING_ACTIVE
         #: temporary duals of active memory, if launches carry tangents
         self.tangents: dict[Buffer, Buffer] | None = None
-        self._on_arrays: dict[Instance, Arguments] = {}  # the last launch of each, for others on the same arrays
+        #: the last launch of each kernel, for others on the same arrays
+        self._on_arrays = _NONE_ON_ARRAYS
         #: launches without arrays that have temporary gradients, and the size of active memory then
         self._known = _NOTHING_KNOWN
 
@@ -109,8 +111,13 @@ class Activity:
         if known is None or not all(map(is_, known.values, values)):
             known = usual_arguments(instance, values, usual)
             if known is not None:
-                self._on_arrays[instance] = known
+                self._keep_on_arrays(instance, known)
         return known
+
+    def _keep_on_arrays(self, instance: Instance, known: Arguments) -> None:
+        if self._on_arrays is _NONE_ON_ARRAYS:
+            self._on_arrays = {}
+        self._on_arrays[instance] = known
 
     def arguments(
         self, instance: Instance, values: tuple[Any, ...], derivative: Request, *, has_numbers: bool
@@ -131,7 +138,7 @@ class Activity:
         if found.values:
             remember(instance, found)
             if not has_numbers and not found.writes_shadows:
-                self._on_arrays[instance] = found
+                self._keep_on_arrays(instance, found)
         elif not has_numbers and not found.writes_shadows:
             instance.taped = found
         return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from tinote.lang.ad.journal.activity import Activity, Needed, needed_adjoints
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.events import Custom, Event, PlacedEvents, Read, Record, Write
 from tinote.lang.ad.journal.lasting_writes import LastingWrites
-from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
+from tinote.lang.ad.journal.number_flow import PUSHFORWARD, flow_of, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.saved_values import RecordedLaunch, SavedValues, refuse_old_values
-from tinote.lang.ad.journal.step_capture import record_step, step_for
+from tinote.lang.ad.journal.step_capture import may_record_steps, record_step, step_for
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
     Launched,
@@ -34,7 +34,13 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_shadow,
     write_tangents,
 )
-from tinote.lang.ad.journal.touched_gradients import fields_with_gradients, touched_by, touched_gradients, with_duals
+from tinote.lang.ad.journal.touched_gradients import (
+    changed_gradients,
+    fields_with_gradients,
+    touched_by,
+    touched_gradients,
+    with_duals,
+)
 from tinote.lang.ad.journal.used_memory import UsedMemory
 from tinote.lang.ad.memory.states import ShadowsBefore
 from tinote.lang.ad.memory.values import element_at
@@ -63,9 +69,7 @@ from tinote.lang.session.owners import (
 from tinote.lang.session.state import (
     OutsideWatcher,
     Recorder,
-    are_viewed,
     end_watch,
-    may_replay,
     memory_of,
     note_overwriting,
     present_recorder,
@@ -86,10 +90,6 @@ _SAVES_FORWARD = Request(Derivative.FORWARD, arguments=True, records=True)
 _NOTHING_APART: dict[Buffer, Buffer] = {}
 
 S = TypeVar("S", bound=Sweep)
-
-
-def _is_active(value: Any) -> bool:
-    return type(value) is Traced and value.number != 0
 
 
 class Journal(Recorder):
@@ -165,8 +165,8 @@ class Journal(Recorder):
         else:
             trace.events = self.events
         self.trace = trace
-        self._observers = tuple(observers)
-        self.saved = SavedValues(self._observers, saves, keep, fit)
+        self.observers = tuple(observers)
+        self.saved = SavedValues(self.observers, saves, keep, fit)
         self.memory = UsedMemory(self.events)
         if tangents:
             carry_tangents(self)
@@ -199,7 +199,7 @@ class Journal(Recorder):
 
     def start(self) -> None:
         """Become the recorder of this context, and watch writes of other contexts."""
-        if self._observers and (listener := active_listener()) is not None:
+        if self.observers and (listener := active_listener()) is not None:
             listener.taking("a tape that checks, or that does steps again")
         outer, watching = present_recorder(), present_watcher()
         if outer is None and watching is not None:  # an interrupt prevented its end
@@ -251,7 +251,7 @@ class Journal(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         if self.runs_again:
             self._keep_arrays([one.buffer for one in values[: len(instance.specialisation.arrays)]])
-        if self._observers or (values and (Traced in map(type, values) or self.trace.root.taken_out is not None)):
+        if self.observers or (values and (Traced in map(type, values) or self.trace.root.taken_out is not None)):
             return self._launching_any(instance, values)
         usual = self.activity.usual
         arguments: Arguments | None = instance.taped
@@ -265,8 +265,11 @@ class Journal(Recorder):
     def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The general case of `launching`, for launches that need more than the memory for their gradient."""
         self.may_lose = True
-        given, flow = values, self.flow(instance, values)
-        if flow is not None or (values and Traced in map(type, values)):
+        given, flow, tangents = values, None, self.derivative.has_tangents
+        has_traced = bool(values) and Traced in map(type, values)
+        if has_traced or tangents or instance.returns_floats:
+            flow = flow_of(self.trace, instance, values, tangents=tangents)
+        if flow is not None or has_traced:
             values = constants(values)
         arguments: Arguments | None = instance.taped
         if flow is not None or (arguments is not None and arguments.request is not self.activity.usual):
@@ -293,13 +296,13 @@ class Journal(Recorder):
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
-        if self._observers:
+        if self.observers:
             native = self._observed(instance, arguments, native)
         if flow is None:
             return native
-        tangents = self.activity.tangents
-        if tangents and arguments.request.temporaries:
-            native = _with_temporary_tangents(native, arguments, tangents, self.duals_apart)
+        temporary = self.activity.tangents
+        if temporary and arguments.request.temporaries:
+            native = _with_temporary_tangents(native, arguments, temporary, self.duals_apart)
         flow.runs = native
         return flow
 
@@ -308,22 +311,14 @@ class Journal(Recorder):
         if native is not None and self._checks_before_refusal:
             why = "a tape that checks the access rules does not keep"
             refuse_old_values(arguments, why, "the loop, or leave the checks out")
-        for one in self._observers:
+        for one in self.observers:
             native = one.launching(instance, arguments) or native
         return native
 
     @property
     def _checks_before_refusal(self) -> bool:
         """Whether an observer checks launches that cannot be differentiated before they are refused."""
-        return any(one.checks_before_refusal for one in self._observers)
-
-    def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
-        """The code for a launch with traced numbers as inputs or outputs."""
-        tangents = self.derivative.has_tangents
-        takes = bool(values) and Traced in map(type, values) and any(map(_is_active, values))
-        if not (takes or tangents or instance.returns_floats):
-            return None
-        return NumberFlow(self.trace, instance, tangents=tangents)
+        return any(one.checks_before_refusal for one in self.observers)
 
     # ---- derivatives inside
 
@@ -397,25 +392,12 @@ class Journal(Recorder):
                 self.trace.note_taken_out()  # an active value is in an array that any code may read
             if session.has_views:
                 self.saved.distrust_views(launch)
-        for one in self._observers:
+        for one in self.observers:
             one.launched()
 
     def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found = step_for(program, args, kwargs, self, Journal) if self.records_steps else None
+        found = step_for(program, args, kwargs, self, Journal) if may_record_steps(self) else None
         return super().running(program, args, kwargs) if found is None else record_step(self, *found)
-
-    @property
-    def records_steps(self) -> bool:
-        """Whether a captured step may be one record: no observer needs its launches."""
-        return not (
-            self._observers
-            or self.keep
-            or self.derivative not in (GRADIENT, SHARED_GRADIENT)
-            or not self.saved.between_launches
-            or self.trace.has_taken_out
-            or (session.watchers != [self] and not may_replay((), self))
-            or (session.has_views and are_viewed())
-        )
 
     def failed(self, error: DifferentiationError) -> None:
         """Something has failed that cannot be recorded: there is no derivative."""
@@ -452,7 +434,7 @@ class Journal(Recorder):
     def custom(self, custom: Custom) -> None:
         """A block with a custom VJP has completed."""
         self.may_lose = self._has_custom = True
-        for one in self._observers:
+        for one in self.observers:
             one.custom(custom)
         self.activity.note_in(custom)
         kept = custom.keep(self.saved)
@@ -504,11 +486,11 @@ class Journal(Recorder):
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if buffer in self.duals_apart and not self._leaves_values:
-            self._refuse_dual(buffer, "written by Python", "write it in a kernel")
+            raise _moved_dual(self, buffer, "written by Python", "write it in a kernel")
         memory, activity = self.memory, self.activity
         memory.met[buffer] = True
         self._keep_gradient(buffer)
-        if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
+        if self.observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self.trace.numbers_in(value, buffer, activity.spans)
         if source is not None:
@@ -524,14 +506,14 @@ class Journal(Recorder):
             if self.begins_duals:
                 self.begin_duals([b.tangent for b in (buffer, source) if b is not None and b.tangent is not None])
             write_tangents(buffer, position, value, source, activity.tangents)
-        if not (records or self.keep or self.runs_again or self._observers or memory.looked_at.get(buffer)):
+        if not (records or self.keep or self.runs_again or self.observers or memory.looked_at.get(buffer)):
             return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
         write = Write(buffer, position, source, traced, span, initialises=not records)
         if self.runs_again:
             self._keep_arrays([buffer, source])
             write.values = None if source is not None else np.array(stored(value))
-        for one in self._observers:
+        for one in self.observers:
             one.writing(write, exempt=present_recorder() is not self)
         if records or self.keep or self.runs_again or memory.looked_at.get(buffer):
             self.events.append(write)
@@ -551,23 +533,17 @@ class Journal(Recorder):
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
         self.overwriting(buffer)
-        for one in self._observers:
+        for one in self.observers:
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
         self.memory.read_by_python(buffer)
         if buffer in self.duals_apart:
-            self._refuse_dual(buffer, "taken as an array", "read its elements, or copy it into a field in a kernel")
+            raise _moved_dual(
+                self, buffer, "taken as an array", "read its elements, or copy it into a field in a kernel"
+            )
         if buffer.dtype.kind == "f" and self.activity.follows(buffer):
             self.trace.note_taken_out()
-
-    def _refuse_dual(self, dual: Buffer, what: str, hint: str) -> NoReturn:
-        raise DifferentiationError(
-            f"'{dual.name}' is {what}, where it is a value and its memory holds a tangent of the block around",
-            caller(),
-            hint=hint,
-            notes=self.opened_notes(),
-        )
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self.memory.read_by_python(buffer)
@@ -597,7 +573,7 @@ class Journal(Recorder):
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Elements of a field, by default all, are about to be written."""
         self._keep_gradient(buffer)
-        self.saved.overwriting(buffer, region, exempt=bool(self._observers) and present_recorder() is not self)
+        self.saved.overwriting(buffer, region, exempt=bool(self.observers) and present_recorder() is not self)
 
     def _keep_gradient(self, buffer: Buffer) -> None:
         if self.gradients_before is not None and buffer.primal is not None and buffer.primal.adjoint is buffer:
@@ -630,7 +606,7 @@ class Journal(Recorder):
     def shadows(self) -> Set[Buffer]:
         """The gradients that its reverse sweep reads or writes, if known, and those that it restores, with duals."""
         before = () if self.gradients_before is None else self.gradients_before.begun
-        return self.changed_gradients(perhaps=False).union(self._begun, before)
+        return changed_gradients(self.events, perhaps=False).union(self._begun, before)
 
     def begin_gradients(self, gradients: Iterable[Buffer], launch: Launched | None = None) -> None:
         """The reverse sweep is about to use these, in a custom VJP; `launch`: in the gradient of this one."""
@@ -671,23 +647,6 @@ class Journal(Recorder):
         """The duals of gradients that are results belong to the recording in whose tangents this one goes on."""
         if self._tangents_of is not None:
             self._tangents_of.begin_duals([one.tangent for one in gradients if one.tangent is not None])
-
-    def changed_gradients(self, *, perhaps: bool = True) -> set[Buffer]:
-        """The gradients that a reverse sweep reads or writes. `perhaps`: also those that it announces later
-        (`Custom.tells_gradients`).
-        """
-        found: set[Buffer] = set()
-        for event in self.events:
-            if event.gradients is not None:
-                found.update(event.gradients)
-            elif perhaps or not event.tells_gradients:
-                found.update(own_gradients())
-        return found
-
-    @property
-    def copied_bytes(self) -> int:
-        """The number of bytes saved for the reverse sweep."""
-        return self.saved.nbytes
 
     def used(self) -> Mapping[Buffer, bool]:
         return self.memory.with_launch(self.under_way)
@@ -765,7 +724,7 @@ class Journal(Recorder):
                 self.saved.seal()
             else:
                 self.saved.let_go()
-            for one in self._observers:
+            for one in self.observers:
                 one.release()
         finally:
             if not self.leaves_shadows:
@@ -778,6 +737,12 @@ def carry_tangents(journal: Journal) -> None:
     """
     journal.derivative, journal.saves_by, journal.clears_duals = _FORWARD_OVER_REVERSE, _SAVES_FORWARD, True
     journal.activity.carry_tangents(journal.saved.carry_tangents())
+
+
+def _moved_dual(journal: Journal, dual: Buffer, what: str, hint: str) -> DifferentiationError:
+    """The error of a use of a dual that is a value, and whose memory holds something else."""
+    what = f"'{dual.name}' is {what}, where it is a value and its memory holds a tangent of the block around"
+    return DifferentiationError(what, caller(), hint=hint, notes=journal.opened_notes())
 
 
 def _other_recording(journal: Journal) -> Recorder | None:

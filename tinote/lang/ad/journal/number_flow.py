@@ -27,6 +27,16 @@ def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) ->
     trace.note_plain([*arrays, *scalars], f"kernel '{arguments.specialisation.source.name}'")
 
 
+def flow_of(trace: Trace, instance: Instance, values: tuple[Any, ...], *, tangents: bool) -> NumberFlow | None:
+    """The code for a launch with traced numbers as inputs or outputs; None for one without."""
+    takes = bool(values) and Traced in map(type, values) and any(map(_is_active, values))
+    return NumberFlow(trace, instance, tangents=tangents) if takes or tangents or instance.returns_floats else None
+
+
+def _is_active(value: Any) -> bool:
+    return type(value) is Traced and value.number != 0
+
+
 class _Launched(Protocol):
     """The code that runs in place of a kernel."""
 

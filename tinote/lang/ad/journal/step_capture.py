@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT
 from tinote.errors import CaptureError, DifferentiationError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
@@ -35,7 +36,7 @@ from tinote.lang.data.nests import leaves, map_leaves
 from tinote.lang.data.traced import Traced, constants
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
-from tinote.lang.session.state import may_replay, memory_of, recording_as
+from tinote.lang.session.state import are_viewed, may_replay, memory_of, recording_as, session
 from tinote.program import operations as ops
 from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Path, Program
@@ -151,6 +152,19 @@ def step_for(
 
     found = known.form((*kinds, *active, frozenset(held)), capture, may_share)
     return (found, given) if found is not None and may_run(found, given, journal, journal.memory.touches) else None
+
+
+def may_record_steps(journal: Any) -> bool:
+    """Whether a captured step may be one record: no observer needs its launches."""
+    return not (
+        journal.observers
+        or journal.keep
+        or journal.derivative not in (GRADIENT, SHARED_GRADIENT)
+        or not journal.saved.between_launches
+        or journal.trace.has_taken_out
+        or (session.watchers != [journal] and not may_replay((), journal))
+        or (session.has_views and are_viewed())
+    )
 
 
 def steps_of(program: CapturedFunction) -> StepsUnderTapes:

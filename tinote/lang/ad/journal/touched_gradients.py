@@ -13,10 +13,24 @@ from tinote.lang.data.fields import Field
 from tinote.lang.index_regions import IndexRegions, whole_region
 from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.kernels.arguments import Arguments
+from tinote.lang.session.owners import own_gradients
 from tinote.lang.session.state import memory_of, session
 
 #: To copy, clear and give back so many bytes takes 5 µs, as long as to find out which elements two launches touch.
 _LARGE = 1 << 16
+
+
+def changed_gradients(events: Iterable[Event], *, perhaps: bool = True) -> set[Buffer]:
+    """The gradients that a reverse sweep through these events reads or writes. `perhaps`: also those that it announces
+    later (`Custom.tells_gradients`).
+    """
+    found: set[Buffer] = set()
+    for event in events:
+        if event.gradients is not None:
+            found.update(event.gradients)
+        elif perhaps or not event.tells_gradients:
+            found.update(own_gradients())
+    return found
 
 
 def touched_gradients(

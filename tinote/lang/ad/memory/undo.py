@@ -11,8 +11,8 @@ launches from the beginning, up to the first time that something else than a lau
 
 from __future__ import annotations
 
+from _thread import RLock  # `threading.RLock` is a function in Python, and each recording makes one
 from collections.abc import Callable, Collection, Iterable, Sequence
-from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
