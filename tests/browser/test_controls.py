@@ -166,7 +166,7 @@ def test_what_is_outside_comes_in_at_the_press_of_a_button(opened: Callable[...,
 
     view = ti.viz.Particles(x, grow, bounds=((0, 1), (0, 1)), axes=True, size=300)
     found = opened(view.save(tmp_path / "fit.html")).painted()
-    status, fit = found.views.locator(".tinote-status"), found.button("Fit: show all particles")
+    status, fit = found.views.locator(".tinote-status"), found.button("Fit: show everything")
     expect(status).to_contain_text("outside")
     fit.click()
     expect(status).not_to_contain_text("outside")
@@ -191,7 +191,7 @@ def test_a_click_in_a_notebook_picks_and_controls_of_ipywidgets_change_what_is_s
     stage.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
     page.until("view.picked == 1")
     expect(page.page.locator(".tinote-status")).to_contain_text("picked 1")
-    page.page.get_by_role("button", name="Fit: show all particles").click()
+    page.page.get_by_role("button", name="Fit: show everything").click()
     page.until("view.bounds is not None and view.bounds[0][1] > 3")
     page.page.locator(".widget-checkbox input").check()
     page.page.locator(".widget-dropdown select").select_option("second")

@@ -284,14 +284,14 @@ def test_the_page_shows_the_marks_of_the_still_picture(notebook):
         assert (np.abs(still - shown).max(axis=2) > 40).mean() < 0.004
     expect(page.page.locator(".tinote-status")).to_contain_text("arrows up to 0.3")
     expect(page.page.locator(".tinote-colorbar")).to_have_attribute("aria-label", re.compile("^height: from 0.2"))
-    # The buttons stay in one row, or in two where each could not be hit in one, and the view in its middle.
+    # The buttons stay in one row, or in three where each could not be hit in fewer, and the view in its middle.
     middles = """(nodes) => nodes.map((node) => {
         const { left, right, top, bottom } = node.getBoundingClientRect();
         return [Math.round((left + right) / 2), Math.round((top + bottom) / 2)];
     })"""
     buttons = page.page.locator(".tinote-controls button:visible")
     view_and_stage = page.page.locator(f".tinote-view, {STAGE}")
-    for width, rows in ((1280, 1), (480, 2)):
+    for width, rows in ((1280, 1), (480, 3)):
         page.page.set_viewport_size({"width": width, "height": 900})
         page.wait(f"innerWidth === {width}")
         poll(lambda: buttons.evaluate_all(middles), lambda found, rows=rows: len({down for _, down in found}) == rows)

@@ -180,7 +180,7 @@ ASSEMBLY = StageKind(
 PROGRAM = StageKind(
     "program",
     "operation",
-    24,
+    18,
     Words(
         variable=r"%[\w.]+",
         memory=r"@[\w.]+|(?<=\blaunch )[\w.]+|(?<=\bcode )[\w.]+",

@@ -14,7 +14,7 @@ from pathlib import Path
 from tinote.viz.notebook.page import NOTICE, compact, license_of_three
 from tinote.viz.notebook.view import static_source
 from tinote.viz.pages.bundle import ENGINES, engine_script, joined, page_script, three_script
-from tinote.viz.pages.export import STYLES
+from tinote.viz.pages.export import STYLES, STYLES_OF_VIEWS
 
 FOLDER = Path(__file__).parent / "tinote" / "static"
 
@@ -24,7 +24,7 @@ def generated() -> dict[str, str]:
     kinds = sorted(ENGINES)
     player = {
         "notice": NOTICE,
-        "styles": static_source(*STYLES, "pages/player.css"),
+        "styles": static_source(*STYLES, *STYLES_OF_VIEWS, "pages/player.css"),
         "first": compact(static_source("pages/player.js")),
         "page": joined(page_script(kinds, space=True)),
         "engine": joined(engine_script(kinds, gpu=True, space=True)),

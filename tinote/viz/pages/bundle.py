@@ -99,12 +99,15 @@ def joined(parts: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def page_data(scripts: Sequence[Sequence[str]], engine: Sequence[str], views: Sequence[Any]) -> str:
-    """What a page holds: scripts and the engine as the numbers of their parts, some of which they share, and views."""
+def page_data(scripts: Sequence[Sequence[str]], engine: Sequence[str], views: Sequence[Any], styles: str) -> str:
+    """What a page holds: scripts and the engine as the numbers of their parts, some of which they share, views and
+    their styles.
+    """
     texts = list(dict.fromkeys(part for script in (*scripts, engine) for part in script))
     number = {text: at for at, text in enumerate(texts)}
     numbers = [[number[part] for part in script] for script in scripts]
-    return payload({"texts": texts, "scripts": numbers, "engine": [number[part] for part in engine], "views": views})
+    numbers_of_engine = [number[part] for part in engine]
+    return payload({"texts": texts, "scripts": numbers, "engine": numbers_of_engine, "views": views, "styles": styles})
 
 
 def payload(data: Any) -> str:

@@ -37,7 +37,9 @@ else:
 
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
-STYLES = ("theme.css", "pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
+STYLES = ("theme.css", "pages/page.css")
+#: What views look like once scripts have made them: compressed with these.
+STYLES_OF_VIEWS = ("views/simulation.css", "kernel.css", "views/errors.css")
 NOT_SENT = {
     *("layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program", "program_note"),
     "picked",
@@ -404,9 +406,9 @@ class Pages:
         scripts = [three_script()] if has_scene else []
         has_controls = any(found.described["controls"] for found in self._running)
         scripts.append(page_script(kinds, controls=has_controls, space=space))
-        data = page_data(
-            scripts, engine_script(kinds, gpu=gpu, space=space), [found.described for found in self._running]
-        )
+        engine = engine_script(kinds, gpu=gpu, space=space)
+        views = [found.described for found in self._running]
+        data = page_data(scripts, engine, views, static_source(*STYLES_OF_VIEWS))
         return document(
             title,
             styles=static_source(*STYLES) + styles,

@@ -15,6 +15,9 @@ async function payload(text) {
 
 const held = await payload(document.getElementById("tinote-data").textContent);
 const joined = (numbers) => numbers.map((number) => held.texts[number]).join("\n");
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(held.styles);
+document.adoptedStyleSheets.push(sheet);
 globalThis.tinote = { views: held.views, engine: joined(held.engine) };
 for (const numbers of held.scripts) {
   const script = document.createElement("script");
