@@ -119,11 +119,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: two workers a core, up to `MOST_WORKERS`. Those that run browser tests wait three quarters of the
-    time, and leave the cores to the others.
+    """`-n auto`: three workers for two cores, up to `MOST_WORKERS`. A third of the time they wait, for browsers and for
+    other processes.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(2 * cores, MOST_WORKERS)
+    return min(cores + cores // 2, MOST_WORKERS)
 
 
 @pytest.hookimpl(optionalhook=True)
