@@ -21,17 +21,12 @@ class Loop(Subject):
     def __init__(self, ti, loop: str, lanes: str) -> None:
         ti.init(arch=ti.cpu, cpu_max_num_threads=1, **({"lanes": lanes} if lanes else {}))
         rng = np.random.default_rng(1)
-        box, rows = (BOX + 2 * MARGIN,) * 3, (ROWS, ROWS)
-        if loop in ("stencil", "turned"):
-            given = [(rng.random(box, np.float32), ti.field(ti.f32, box)), (None, ti.field(ti.f32, box))]
-        elif loop == "vectors":
-            given = [(rng.random((*rows, 2), np.float32), ti.Vector.field(2, ti.f32, rows))]
-            given += [(None, ti.Vector.field(2, ti.f32, rows))]
-        elif loop == "columns":
-            given = [(rng.random(rows, np.float32), ti.field(ti.f32, rows)), (None, ti.field(ti.f32, rows))]
-        else:
-            given = [(rng.random(COUNT, np.float32), ti.field(ti.f32, COUNT)), (None, ti.field(ti.f32, COUNT))]
-        self._given, (_, x), (_, y) = given[0][0], *given
+        boxes, matrices = (BOX + 2 * MARGIN,) * 3, (ROWS, ROWS)
+        shapes = {"stencil": boxes, "turned": boxes, "vectors": matrices, "columns": matrices}
+        shape = shapes.get(loop, (COUNT,))
+        of_pairs = loop == "vectors"
+        x, y = (ti.Vector.field(2, ti.f32, shape) if of_pairs else ti.field(ti.f32, shape) for _ in range(2))
+        self._given = rng.random((*shape, 2) if of_pairs else shape, np.float32)
         x.from_numpy(self._given)
         places = ti.field(ti.i32, COUNT)
         self._places = rng.integers(0, COUNT, COUNT).astype(np.int32)

@@ -171,7 +171,7 @@ def test_the_plane_is_zoomed_and_moved_and_comes_back(opened: Callable[..., Open
         expect(fit).to_have_count(0 if view else 1)  # What has no step has no buttons.
         poll(painted, whole.__ne__)
         if view == 0:
-            # The place under the pointer stays, and is told with more digits.
+            # The place under the pointer stays, and its numbers have more digits.
             expect(point_at(page, 0, 0.5, 0.75)).to_have_text(
                 re.compile(r"particle 1 · x \[m\] 0(\.0+)?, y \[m\] 1\.000+$")
             )

@@ -461,7 +461,7 @@ class _Estimate:
             elif isinstance(op, ir.For):
                 alone = self.scalar(op.body) + _ITERATION_COST
                 times = _iterations(op, self.means)
-                together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op) else 1
+                together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op, self.along[op]) else 1
                 total += times * (alone / together + self.lines(op.body, self.along[op]))
             elif isinstance(op, ir.While):
                 inside = sum([self.scalar(r) for r in op.regions])
@@ -650,7 +650,7 @@ def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
     return UNKNOWN_TRIP_COUNT if lo is None or hi is None else max(0.0, hi - lo)
 
 
-def _llvm_vectorises(loop: ir.For) -> bool:
+def _llvm_vectorises(loop: ir.For, along: Divergence) -> bool:
     """Whether LLVM vectorises an inner loop well. One that is not parallel must be innermost, carry only reductions,
     and have consecutive accesses. A parallel one may have loops inside that are unrolled, updates, and accesses that
     are a few elements apart.
@@ -658,9 +658,8 @@ def _llvm_vectorises(loop: ir.For) -> bool:
     inside = [*walk(loop.body)]
     if any(isinstance(op, ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop) for op in inside):
         return False
-    divergence = Divergence(loop)
     accesses = [op for op in inside if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
-    steps = [(divergence.step(op.index[0]), op.buffer.dtype.size) for op in accesses]
+    steps = [(along.step(op.index[0]), op.buffer.dtype.size) for op in accesses]
     if loop.parallel:
         near = all(isinstance(step, int) and 0 <= step <= _MAX_INTERLEAVED * size for step, size in steps)
         return near and is_left_to_llvm(loop) and all(not isinstance(op, ir.Atomic) or op.plain for op in accesses)
