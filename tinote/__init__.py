@@ -49,12 +49,13 @@ from tinote.lang.maths import algorithms
 from tinote.lang.misc import cfg, is_arch_supported, is_logging_effective, set_logging_level
 from tinote.lang.session import missing, profiler
 from tinote.lang.session.state import arches, init, reset
-from tinote.lazy import load
+from tinote.lazy import load as _load
 
 if TYPE_CHECKING:
     from tinote import _lib, ad, graph, linalg, magics, math, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
+    from tinote.lang.states.state import load, save
     from tinote.lang.sweeps.ensemble import ensemble
     from tinote.lang.sweeps.sweep import sweep
     from tinote.viz.draw.arrays import hex_to_rgb, rgb_to_hex  # noqa: F401
@@ -93,8 +94,8 @@ __all__ = [
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented",
     "dataclass", "eig", "ensemble", "experimental", "field", "from_dlpack", "func", "graph", "init",
-    "is_arch_supported", "is_logging_effective", "kernel", "linalg", "math", "ndarray", "polar_decompose",
-    "profiler", "pyfunc", "real_func", "ref", "reset", "root", "set_logging_level", "solve", "svd", "sweep",
+    "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math", "ndarray", "polar_decompose",
+    "profiler", "pyfunc", "real_func", "ref", "reset", "root", "save", "set_logging_level", "solve", "svd", "sweep",
     "sym_eig", "sync", "template", "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
@@ -103,6 +104,8 @@ _LAZY = {
     "ad": ("tinote.ad", None),
     "capture": ("tinote.lang.capture.captured_function", "capture"),
     "ensemble": ("tinote.lang.sweeps.ensemble", "ensemble"),
+    "load": ("tinote.lang.states.state", "load"),
+    "save": ("tinote.lang.states.state", "save"),
     "sweep": ("tinote.lang.sweeps.sweep", "sweep"),
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
@@ -133,7 +136,7 @@ _LAZY = {
 # What else this module names, for itself: completion leaves it out, and all modules but these.
 _INNER = {
     *("Any", "Level", "ModuleType", "TYPE_CHECKING", "annotations", "arches", "axes_named", "no_attribute"),
-    *("load", "load_ipython_extension", "unload_ipython_extension", "warn_of_namesakes"),
+    *("load_ipython_extension", "unload_ipython_extension", "warn_of_namesakes"),
 }
 _MODULES = {
     *("ad", "algorithms", "exception", "graph", "lang", "linalg", "math", "misc", "ops", "profiler", "tools", "types"),
@@ -147,7 +150,7 @@ def __getattr__(name: str) -> Any:
     """
     if name in _LAZY:
         module, attribute = _LAZY[name]
-        found = load(module)
+        found = _load(module)
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
@@ -172,9 +175,9 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext tinote`."""
-    load("tinote.magics").load_ipython_extension(shell)
+    _load("tinote.magics").load_ipython_extension(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext tinote`."""
-    load("tinote.magics").unload_ipython_extension(shell)
+    _load("tinote.magics").unload_ipython_extension(shell)

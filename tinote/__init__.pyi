@@ -200,6 +200,8 @@ from tinote.lang.session.profiler import print_kernel_profiler_info as _print_ke
 from tinote.lang.session.state import Arch as _Arch
 from tinote.lang.session.state import init as init
 from tinote.lang.session.state import reset as reset
+from tinote.lang.states.state import load as load
+from tinote.lang.states.state import save as save
 from tinote.lang.sweeps.ensemble import ensemble as ensemble
 from tinote.lang.sweeps.sweep import sweep as sweep
 from tinote.viz.draw.arrays import hex_to_rgb as hex_to_rgb
@@ -292,4 +294,4 @@ var = _field
 vulkan: _Arch
 x64: _Arch
 __version__: str
-__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'data_oriented', 'dataclass', 'eig', 'ensemble', 'experimental', 'field', 'from_dlpack', 'func', 'graph', 'init', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'real_func', 'ref', 'reset', 'root', 'set_logging_level', 'solve', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']
+__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'data_oriented', 'dataclass', 'eig', 'ensemble', 'experimental', 'field', 'from_dlpack', 'func', 'graph', 'init', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'real_func', 'ref', 'reset', 'root', 'save', 'set_logging_level', 'solve', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']

@@ -462,6 +462,10 @@ class SweepError(TinoteError, RuntimeError):
     """A sweep that cannot run, or a point of one that has failed."""
 
 
+class StateError(TinoteError, ValueError):
+    """A state that cannot be saved or loaded."""
+
+
 class SolverError(KernelRuntimeError, ArithmeticError):
     """A system of equations that could not be solved: a matrix that is singular or not positive definite, or an
     iteration that did not converge. `residual`: what was left of the equations, None where no solution was tried.

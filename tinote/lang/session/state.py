@@ -424,6 +424,14 @@ class Session:
         listener = active_listener()
         return found if listener is None else listener.seed(found)
 
+    def random_state(self) -> int:
+        """Where the sequence of seeds is, whatever `random_seed` it began with."""
+        return (self.config.random_seed * SEED_STEP + self.launches) & 0xFFFFFFFFFFFFFFFF
+
+    def set_random_state(self, state: int) -> None:
+        """Let the sequence of seeds go on from where `random_state` was."""
+        self.launches = (state - self.config.random_seed * SEED_STEP) & 0xFFFFFFFFFFFFFFFF
+
 
 session = Session()
 

@@ -34,9 +34,9 @@ class Tokenised:
         return tokenise(self)
 
 
-def token(value: Any) -> str:
-    """The hash of a value, as hexadecimal digits."""
-    return digest(repr(_Description(value).of(value)))
+def token(value: Any, *, contents: bool = True) -> str:
+    """The hash of a value, as hexadecimal digits. Without `contents`, of fields and arrays only types and shapes."""
+    return digest(repr(_Description(value, contents).of(value)))
 
 
 def tokenise(value: Any) -> Any:
@@ -54,8 +54,9 @@ class _Description:
     met before is its number.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, contents: bool) -> None:
         self._root = root
+        self._contents = contents
         self._reach: Reach | None = None
         self._met: dict[int, int] = {}
         self._kept: list[Any] = []
@@ -67,7 +68,8 @@ class _Description:
             case float():
                 return "float", value.hex()
             case np.ndarray() if type(value) is np.ndarray and not value.dtype.hasobject:
-                return "array", str(value.dtype), value.shape, _digest(np.ascontiguousarray(value))
+                held = _digest(np.ascontiguousarray(value)) if self._contents else ""
+                return "array", str(value.dtype), value.shape, held
             case np.generic():
                 return "number", str(value.dtype), value.tobytes().hex()
             case types.ModuleType() if is_library(value.__name__):
@@ -85,7 +87,7 @@ class _Description:
         if isinstance(value, dict):
             return "dict", [(self.of(key), self.of(item)) for key, item in value.items()]
         if isinstance(value, set | frozenset):
-            return "set", sorted(repr(_Description(item).of(item)) for item in value)
+            return "set", sorted(repr(_Description(item, self._contents).of(item)) for item in value)
         if isinstance(value, types.ModuleType):
             if self._reach is None:
                 self._reach = Reach(self._root)
