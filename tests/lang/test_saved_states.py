@@ -11,7 +11,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ipywidgets
 import numpy as np
@@ -332,7 +332,7 @@ def test_wrong_uses_are_located_errors(tmp_path: Path) -> None:
         (lambda: ti.save(tmp_path / "a.txt", x=x), "a.txt is neither a file nor a store of states"),
         (lambda: ti.save(tmp_path / "none" / "a.npz", x=x), "there is no folder"),
         (lambda: ti.save(tmp_path / "a.npz"), "nothing to save"),
-        (lambda: ti.save(tmp_path / "a.npz", **{"a.b": x}), "'a.b' cannot be the name"),
+        (lambda: ti.save(tmp_path / "a.npz", **cast("Any", {"a.b": x})), "'a.b' cannot be the name"),
         (lambda: ti.save(tmp_path / "a.npz", append=True, x=x), "holds one state"),
         (lambda: ti.save(tmp_path / "folder.zarr", append=True, x=x), "is damaged, or no store of ti.save"),
         (lambda: ti.save(tmp_path / "folder.zarr", x=x), "is damaged, or no store of ti.save"),
@@ -392,12 +392,12 @@ def test_another_program_is_warned_of(path: Path) -> None:
     scale = 2.0
 
     @ti.kernel
-    def step():
+    def another():
         for i in x:
             x[i] = x[i] + scale
 
     with pytest.warns(UserWarning, match="made by other functions"):
-        ti.load(path, x=x, made_by=step)
+        ti.load(path, x=x, made_by=another)
 
 
 def test_a_tape_takes_loading_as_any_write(path: Path) -> None:
