@@ -405,3 +405,76 @@ def test_newtons_method_tells_why_it_ends() -> None:
     with pytest.raises(SolverError, match=r"did not converge|singular") as caught:
         ti.ad.implicit(no_root, x, r, jacobian="dense")()
     assert caught.value.span is not None and caught.value.span.file == __file__
+
+
+def test_an_unknown_that_is_declared_constant_is_refused() -> None:
+    x = ti.field(ti.f64, shape=2, needs_grad=True, needs_dual=False)
+    r = ti.field(ti.f64, shape=2, needs_grad=True)
+
+    @ti.kernel
+    def residual():
+        for i in x:
+            r[i] = x[i] ** 2 - 2.0
+
+    x.fill(1.0)
+    with pytest.raises(DifferentiationError, match="'x' is declared to be constant in forward mode"):
+        ti.ad.implicit(residual, x, r)()
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse", "matrix-free"])
+def test_what_a_residual_computes_on_its_way_varies_with_the_solution(jacobian: str) -> None:
+    """y = x³ is read after the solve of y x = k, and one element of it is stored again."""
+    both: dict[str, Any] = {"shape": 3, "needs_grad": True, "needs_dual": True}
+    x, y = ti.field(ti.f64, **both), ti.field(ti.f64, **both)
+    r, k = ti.field(ti.f64, **both), ti.field(ti.f64, **both)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def residual():
+        for i in x:
+            y[i] = x[i] ** 3
+        for i in x:
+            r[i] = y[i] * x[i] - k[i]
+
+    @ti.kernel
+    def store(count: ti.i32):
+        for i in range(count):
+            y[i] = 3.0 * x[i]
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] * (i + 1)
+
+    solve = ti.ad.implicit(residual, x, r, jacobian=jacobian, tol=1e-13)
+    k.from_numpy(np.array([2.0, 3.0, 4.0]))
+
+    def run() -> None:
+        loss[None] = 0.0
+        x.fill(1.0)
+        solve()
+        store(1)
+        total()
+
+    at = k.to_numpy()
+    wanted = np.array([0.75, 1.5, 2.25]) * at ** [-0.75, -0.25, -0.25]
+    curved = np.array([-0.5625, -0.375, -0.5625]) * at ** [-1.75, -1.25, -1.25]
+    with ti.ad.Tape(loss):
+        run()
+    assert np.allclose(k.grad.to_numpy(), wanted, rtol=1e-9)
+    direction = np.array([0.5, -1.0, 2.0])
+    with ti.ad.FwdMode(loss, k, seed=direction):
+        run()
+    assert np.isclose(loss.dual[None], wanted @ direction, rtol=1e-9)
+    assert np.allclose(ti.ad.grad(run, wrt=k, loss=loss)(), wanted, rtol=1e-9)
+    assert np.isclose(ti.ad.jvp(run, wrt=k, loss=loss)(direction)[1], wanted @ direction, rtol=1e-9)
+    assert np.allclose(ti.ad.jacobian(run, wrt=k, loss=loss, mode="forward")(), wanted, rtol=1e-9)
+    assert np.allclose(ti.ad.hvp(run, wrt=k, loss=loss)(direction), curved * direction, rtol=1e-9)
+    product = ti.ad.jvp(run, wrt=k, loss=loss)
+
+    def twice(step: float) -> float:
+        k.from_numpy(at + step * direction)
+        return product(direction)[1]
+
+    slope = (twice(1e-5) - twice(-1e-5)) / 2e-5
+    assert np.isclose(slope, (curved * direction) @ direction, rtol=1e-6)

@@ -32,6 +32,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.viz": ti.viz,
     "ti.math": ti.math,
     "ti.linalg": ti.linalg,
+    "ti.integrate": ti.integrate,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
     "ti.graph": ti.graph,

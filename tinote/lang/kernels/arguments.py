@@ -18,6 +18,7 @@ from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError, Note, TinoteError, broken_gradient_path
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.data.traced import Traced
+from tinote.lang.index_regions import whole_region
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united, whole_regions
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of, session
@@ -373,6 +374,12 @@ class Arguments:
     def definite_stores(self, values: Sequence[Any]) -> BufferRegions:
         """Elements of fields and ndarrays to which a launch with these values stores for certain."""
         return self._effects[1].of(values[len(self.specialisation.arrays) :]).written
+
+    @property
+    def filled(self) -> list[Buffer]:
+        """Fields and ndarrays to all elements of which each launch with these shapes stores for certain."""
+        fixed = self._effects[1].fixed
+        return [] if fixed is None else [b for b, region in fixed.written if region == whole_region(b)]
 
     @property
     def fixed_effects(self) -> tuple[AccessRegions, BufferRegions] | None:

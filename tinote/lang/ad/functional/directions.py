@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinote.compiler.requests import Derivative, Request
+from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.layer import Layer
@@ -76,6 +77,12 @@ class SeveralDirections(ForwardMode):
     def _point(self) -> None:
         for field, rows in zip(self.params, self._rows, strict=True):
             self.duals.add(field.buffer)
+            if field.buffer not in self.duals.temporary:
+                raise DifferentiationError(
+                    f"'{field.name}' is declared to be constant in forward mode",
+                    caller(),
+                    hint="make it without needs_dual=False",
+                )
             dual = numbers(self.duals.temporary[field.buffer])
             if (listener := active_listener()) is not None:
                 listener.assigning(dual, ..., rows, rows)

@@ -111,10 +111,17 @@ class LostValues:
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""
         if self.spans:
-            for further, write in arguments.follow_broken_paths(self.spans):
+            carried = arguments.follow_broken_paths(self.spans)
+            self._refill(arguments)
+            for further, write in carried:
                 self.spans.setdefault(further, write)
         for path in arguments.broken_paths:
             self.lose(path.buffer, path.span)
+
+    def _refill(self, arguments: Arguments) -> None:
+        """Memory all of which a launch stores to, for certain, holds nothing of what was lost."""
+        for buffer in arguments.filled:
+            self.spans.pop(buffer, None)
 
     def launch_forward(self, arguments: Arguments, temporaries: Collection[Buffer], *, active: bool) -> None:
         """Through a launch that is differentiated in forward mode. `temporaries`: memory with a temporary dual;
@@ -127,6 +134,8 @@ class LostValues:
             span = span_in(self.spans, buffer)
             if span is not None and (reaches or not self._is_declared(buffer)):
                 self._refuse(buffer, span, Note("written by this kernel, and then read by", kernel_span))
+        if self.spans:
+            self._refill(arguments)
         if active or any(buffer.tangent is not None or buffer in temporaries for buffer in touched.loaded):
             for buffer in touched.written:
                 if not self._is_declared(buffer):

@@ -47,7 +47,8 @@ def implicit(
     They depend on the solution alone, not on the iterations. The solver takes Newton steps from what x holds, halved
     where F would grow. In a tape and in functional derivatives, reverse mode solves once with the transpose of the
     Jacobian at the solution, and sweeps once through F; forward mode solves once, and second derivatives take two
-    solves in place of each.
+    solves in place of each. Other fields that F computes on its way vary with the solution: where there are any, F runs
+    once more.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ Methods Softw. 1, 1992.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -131,14 +131,18 @@ class ImplicitSolve:
         solution = self._unknown.held().copy()
         custom.gradient = lambda sweep: self._reverse(sweep, solution, active, custom.written)
         custom.reads_active = reads_active
-        # What F has left there is no solution: who reads it would have no derivative.
-        custom.lost = {b: self._span for b in scratch if followed and b.dtype.kind == "f" and b.primal is None}
+        custom.lost = {}
+        if followed and not self._computes_more(custom.written):
+            # What F has left there is no solution: who reads it would have no derivative.
+            custom.lost = {b: self._span for b in scratch if b.dtype.kind == "f" and b.primal is None}
         computed = [field.buffer for field in (self._point, self._result) if field.buffer is not unknown]
         custom.scratch = whole_regions(dict.fromkeys(computed))
         custom.again = self._perform_again
         custom.tells_gradients = True
         if followed or tape.activity.follows(unknown):
             tape.custom(custom)
+        if followed:
+            self._refresh(custom.written)
 
     def _perform_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
         """Do the same in another recording, which is open."""
@@ -224,6 +228,7 @@ class ImplicitSolve:
                 self._point.copy_from(self._unknown)
             self._run()
             _Step(rule, tape, inputs, [self._unknown], self._name, self._span).run()
+        self._refresh(rule.written)
 
     # ---- forward
 
@@ -249,7 +254,9 @@ class ImplicitSolve:
         self._point.held()[...] = self._unknown.held()
         for buffer in (unknown, self._point.buffer):
             mode.writing(buffer, ...)  # it does not vary yet
-        self._run()
+        effects = Effects()
+        with effects.listening():
+            self._run()
         given = mode.tangent(result)
         along = None if self._right is None else mode.tangent(self._right.buffer)
         if given is None and along is None:
@@ -271,6 +278,18 @@ class ImplicitSolve:
                 for k in range(change.shape[-1]):
                     numbers(target)[..., k] = linear(np.ravel(change[..., k])).reshape(shape)
             self._point.held()[...] = self._unknown.held()
+        self._refresh(effects.written)
+
+    def _computes_more(self, written: Collection[Buffer]) -> bool:
+        """Whether F computes other fields on its way, which can be read afterwards."""
+        return not {field.buffer for field in (self._unknown, self._point, self._result)}.issuperset(written)
+
+    def _refresh(self, written: Collection[Buffer]) -> None:
+        """Let these vary with the solution."""
+        if self._computes_more(written):
+            if self._point is not self._unknown:
+                self._point.copy_from(self._unknown)
+            self._run()
 
     @staticmethod
     def _no_transpose(_: Array) -> Array:

@@ -1,0 +1,725 @@
+"""Ordinary differential equations over fields: `ti.integrate`.
+
+    ode = ti.integrate.RungeKutta(rates, {x: v, v: a}, method="rk4")
+    ode.step(t, dt)
+
+Every step is a few launches, so that tapes, forward mode, checkpoints and captures take it as they take the user's own
+kernels: derivatives are exact for the discrete steps, not for the equation.
+"""
+
+# Annotations of kernels are values: types of numbers that are known when a kernel is made.
+# pyright: reportInvalidTypeForm=false
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tinote as ti
+from tinote.errors import FieldError, SolverError, suggestion
+from tinote.source import caller
+
+__all__ = ["Implicit", "RungeKutta", "Solution", "Symplectic"]
+
+
+#: The types of a state, as NumPy calls them.
+FLOATS = {ti.f16: np.float16, ti.f32: np.float32, ti.f64: np.float64}
+
+
+class Tableau(NamedTuple):
+    """The coefficients of an explicit Runge-Kutta method, as J. C. Butcher writes them: rows of `stages` are those of
+    each stage after the first, `times` its times, `weights` those of the result.
+
+    `errors`: what, with the rates, is the difference from the embedded method of order `order - 1`; `dense`: for each
+    rate the polynomial (from the first power on) that is its weight at a part of the step.
+    """
+
+    order: int
+    times: tuple[float, ...]
+    stages: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+    dense: tuple[tuple[float, ...], ...] = ()
+
+
+#: By the names of `method`. Dormand and Prince, J. Comp. Appl. Math. 6 (1980) 19, with the interpolation of L. F.
+#: Shampine, Math. Comp. 46 (1986) 135.
+METHODS = {
+    "euler": Tableau(1, (0,), (), (1,)),
+    "midpoint": Tableau(2, (0, 1 / 2), ((1 / 2,),), (0, 1)),
+    "heun": Tableau(2, (0, 1), ((1,),), (1 / 2, 1 / 2)),
+    "rk4": Tableau(4, (0, 1 / 2, 1 / 2, 1), ((1 / 2,), (0, 1 / 2), (0, 0, 1)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+    "dopri5": Tableau(
+        5,
+        (0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1),
+        (
+            (1 / 5,),
+            (3 / 40, 9 / 40),
+            (44 / 45, -56 / 15, 32 / 9),
+            (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+            (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+            (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+        ),
+        (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0),
+        (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40),
+        (
+            (1, -8048581381 / 2820520608, 8663915743 / 2820520608, -12715105075 / 11282082432),
+            (0, 0, 0, 0),
+            (0, 131558114200 / 32700410799, -68118460800 / 10900136933, 87487479700 / 32700410799),
+            (0, -1754552775 / 470086768, 14199869525 / 1410260304, -10690763975 / 1880347072),
+            (0, 127303824393 / 49829197408, -318862633887 / 49829197408, 701980252875 / 199316789632),
+            (0, -282668133 / 205662961, 2019193451 / 616988883, -1453857185 / 822651844),
+            (0, 40617522 / 29380423, -110615467 / 29380423, 69997945 / 29380423),
+        ),
+    ),
+}
+
+_W1 = 1 / (2 - 2 ** (1 / 3))
+_W0 = 1 - 2 * _W1
+#: Pairs of (drift, kick), as parts of the step. H. Yoshida, Phys. Lett. A 150 (1990) 262.
+SPLITTINGS = {
+    "euler": ((0.0, 1.0), (1.0, 0.0)),
+    "leapfrog": ((0.5, 1.0), (0.5, 0.0)),
+    "yoshida4": ((_W1 / 2, _W1), ((_W0 + _W1) / 2, _W0), ((_W0 + _W1) / 2, _W1), (_W1 / 2, 0.0)),
+}
+
+#: z is the state at the end, x that at the beginning, w the one before: of the residual
+#: z - c₁ x - c₀ w - β Δt f(t + θ Δt, θ z + (1 - θ) x), these are θ, c₁, c₀ and β.
+IMPLICIT = {
+    "midpoint": (1 / 2, 1.0, 0.0, 1.0),
+    "euler": (1.0, 1.0, 0.0, 1.0),
+    "bdf2": (1.0, 4 / 3, -1 / 3, 2 / 3),
+}
+
+
+class _Kernels:
+    """The kernels for fields of one type, whose numbers the arguments have."""
+
+    def __init__(self, dtype: Any) -> None:
+        @ti.kernel
+        def put(into: ti.Template, number: ti.Template, value: ti.Template):
+            for p in ti.grouped(value):
+                into[number, p] = value[p]
+
+        @ti.kernel
+        def move(rates: ti.Template, number: ti.Template, to: ti.Template, like: ti.Template):
+            for p in ti.grouped(like):
+                rates[to, p] = rates[number, p]
+
+        @ti.kernel
+        def copy(into: ti.Template, value: ti.Template):
+            for p in ti.grouped(value):
+                into[p] = value[p]
+
+        @ti.kernel
+        def add(x: ti.Template, rate: ti.Template, dt: dtype):
+            for p in ti.grouped(x):
+                x[p] += dt * rate[p]
+
+        @ti.func
+        def weighted(rates: ti.Template, p: ti.Template, weights: ti.Template):
+            total = 0 * rates[0, p]
+            for number in ti.static(range(len(weights))):
+                if ti.static(weights[number] != 0):
+                    total += ti.cast(weights[number], dtype) * rates[number, p]
+            return total
+
+        @ti.kernel
+        def advance(x: ti.Template, start: ti.Template, rates: ti.Template, weights: ti.Template, dt: dtype):
+            for p in ti.grouped(x):
+                x[p] = start[p] + dt * weighted(rates, p, weights)
+
+        @ti.kernel
+        def interpolate(
+            x: ti.Template, start: ti.Template, rates: ti.Template, dt: dtype, weights: ti.types.vector(7, dtype)
+        ):
+            for p in ti.grouped(x):
+                change = 0 * start[p]
+                for number in ti.static(range(7)):
+                    change += weights[number] * rates[number, p]
+                x[p] = start[p] + dt * change
+
+        @ti.kernel
+        def sum_errors(
+            total: ti.Template,
+            x: ti.Template,
+            start: ti.Template,
+            rates: ti.Template,
+            weights: ti.Template,
+            dt: dtype,
+            rtol: dtype,
+            atol: dtype,
+        ):
+            for p in ti.grouped(x):
+                change = dt * ti.stop_gradient(weighted(rates, p, weights))
+                size = ti.stop_gradient(ti.max(ti.abs(start[p]), ti.abs(x[p])))
+                ratio = change / (atol + rtol * size)
+                if ti.static(isinstance(x, ti.MatrixField)):
+                    total[None] += ratio.norm_sqr()
+                else:
+                    total[None] += ratio * ratio
+
+        @ti.func
+        def place(p: ti.Template, shape: ti.Template):
+            found = 0
+            for axis in ti.static(range(len(shape))):
+                found = found * shape[axis] + p[axis]
+            return found
+
+        @ti.func
+        def element(z: ti.Template, first: ti.i32, like: ti.Template):
+            if ti.static(not isinstance(like, ti.MatrixField)):
+                return z[first]
+            elif ti.static(like.m == 1):
+                return ti.Vector([z[first + i] for i in ti.static(range(like.n))])
+            else:
+                rows = ti.static(range(like.n))
+                return ti.Matrix([[z[first + i * like.m + j] for j in ti.static(range(like.m))] for i in rows])
+
+        @ti.func
+        def put_element(z: ti.Template, first: ti.i32, like: ti.Template, value: ti.Template):
+            if ti.static(not isinstance(like, ti.MatrixField)):
+                z[first] = value
+            elif ti.static(like.m == 1):
+                for i in ti.static(range(like.n)):
+                    z[first + i] = value[i]
+            else:
+                for i, j in ti.static(ti.ndrange(like.n, like.m)):
+                    z[first + i * like.m + j] = value[i, j]
+
+        @ti.kernel
+        def gather(z: ti.Template, x: ti.Template, first: ti.i32, size: ti.Template):
+            for p in ti.grouped(x):
+                put_element(z, first + size * place(p, x.shape), x, x[p])
+
+        @ti.kernel
+        def blend(x: ti.Template, z: ti.Template, start: ti.Template, first: ti.i32, size: ti.Template, theta: dtype):
+            for p in ti.grouped(x):
+                x[p] = theta * element(z, first + size * place(p, x.shape), x) + (1 - theta) * start[p]
+
+        @ti.kernel
+        def residual(
+            F: ti.Template,
+            z: ti.Template,
+            start: ti.Template,
+            before: ti.Template,
+            rate: ti.Template,
+            first: ti.i32,
+            size: ti.Template,
+            c1: dtype,
+            c0: dtype,
+            dt: dtype,
+        ):
+            for p in ti.grouped(start):
+                number = first + size * place(p, start.shape)
+                change = element(z, number, start) - c1 * start[p] - c0 * before[p] - dt * rate[p]
+                put_element(F, number, start, change)
+
+        self.gather, self.blend, self.residual = gather, blend, residual
+        self.put, self.move, self.copy, self.add = put, move, copy, add
+        self.advance, self.interpolate, self.sum_errors = advance, interpolate, sum_errors
+
+
+class _State:
+    """Fields that change with time, and those that get their rates: pairs of the same type and shape."""
+
+    def __init__(self, rates: Callable[..., Any], state: Mapping[Any, Any]) -> None:
+        if not state:
+            raise FieldError("an equation needs fields", caller(), hint="name each with its rate: {x: v, v: a}")
+        self.pairs = list(state.items())
+        for x, rate in self.pairs:
+            for field in (x, rate):
+                if not isinstance(field, ti.Field) or field.dtype not in FLOATS:
+                    raise FieldError(f"the state of an equation is fields of floats, not {field!r}", caller())
+            if (x.dtype, _shape(x)) != (rate.dtype, _shape(rate)):
+                raise FieldError(
+                    f"'{x.name}' is of {x.dtype} and shape {_shape(x)}, its rate '{rate.name}' of {rate.dtype} and"
+                    f" shape {_shape(rate)}",
+                    caller(),
+                )
+        self._rates = rates
+        self._takes_time = bool(inspect.signature(rates).parameters)
+        self.kernels = [_Kernels(x.dtype) for x, _ in self.pairs]
+
+    def evaluate(self, t: float) -> None:
+        """Let the rates be those of the state and time `t`."""
+        if self._takes_time:
+            self._rates(t)
+        else:
+            self._rates()
+
+
+def _shape(field: Any) -> tuple[int, ...]:
+    """Of the array that a field is."""
+    return (*field.shape, field.n, field.m) if isinstance(field, ti.MatrixField) else field.shape
+
+
+def _like(x: Any, what: str, *before: int) -> Any:
+    """A field of the type and shape of another, with dimensions before its own."""
+    options = {
+        "name": f"{what} of {x.name}",
+        "shape": (*before, *x.shape),
+        "needs_grad": x.has_grad or None,
+        "needs_dual": x.has_dual or None,
+    }
+    if not isinstance(x, ti.MatrixField):
+        return ti.field(x.dtype, **options)
+    return ti.Vector.field(x.n, x.dtype, **options) if x.m == 1 else ti.Matrix.field(x.n, x.m, x.dtype, **options)
+
+
+class Solution(NamedTuple):
+    """What `RungeKutta.solve` gives.
+
+    `times`: those at which the state was shown; `steps` and `rejected`: how many were taken, and tried in vain;
+    `evaluations`: how often the rates were computed.
+    """
+
+    times: np.ndarray[Any, Any]
+    steps: int
+    rejected: int
+    evaluations: int
+
+
+class RungeKutta:
+    """Explicit Runge-Kutta methods, with a step that is given or controlled.
+
+    Parameters
+    ----------
+    rates : callable
+        A kernel, or a function that launches kernels, which computes the rates of the state; it takes the time, or
+        nothing.
+    state : mapping of Field to Field
+        Each field of the state and the field that gets its rate. A rate may be a part of the state: {x: v, v: a}.
+    method : {"rk4", "dopri5", "midpoint", "heun", "euler"}
+        "rk4" is of order 4, "dopri5" (Dormand and Prince) of order 5 and has step control.
+
+    Raises
+    ------
+    FieldError
+        For fields that do not fit.
+
+    References
+    ----------
+    E. Hairer, S. P. Norsett and G. Wanner, "Solving Ordinary Differential Equations I", 2nd ed., 1993, chapter II.
+
+    Examples
+    --------
+    >>> x, v = ti.field(ti.f64, shape=()), ti.field(ti.f64, shape=())
+    >>> a = ti.field(ti.f64, shape=())
+    >>> @ti.kernel
+    ... def spring():
+    ...     a[None] = -x[None]
+    >>> ode = ti.integrate.RungeKutta(spring, {x: v, v: a})
+    >>> x[None], v[None] = 1.0, 0.0
+    >>> for i in range(100):
+    ...     _ = ode.step(i * 0.01, 0.01)
+    >>> abs(x[None] - math.cos(1.0)) < 1e-9
+    True
+    """
+
+    def __init__(self, rates: Callable[..., Any], state: Mapping[Any, Any], method: str = "rk4") -> None:
+        if method not in METHODS:
+            raise FieldError(f"there is no method {method!r}{suggestion(method, METHODS)}", caller())
+        self._state = _State(rates, state)
+        self._tableau = METHODS[method]
+        self._method = method
+        #: of each field of the state: its start in a step, and its rates at the stages
+        self._starts = [_like(x, "the start") for x, _ in self._state.pairs]
+        self._rates = [_like(x, "the rates", len(self._tableau.times)) for x, _ in self._state.pairs]
+        self._total = ti.field(self._state.pairs[0][0].dtype, shape=())
+        self._evaluations = 0
+
+    def step(self, t: float, dt: float) -> float:
+        """Take one step.
+
+        Parameters
+        ----------
+        t, dt : float
+            The time, and the step.
+
+        Returns
+        -------
+        float
+            The time after it.
+        """
+        self._step(t, dt)
+        return t + dt
+
+    def _step(self, t: float, dt: float, *, begun: bool = False) -> None:
+        """`begun`: the rates at `t` are there."""
+        tableau, kernels = self._tableau, self._state.kernels
+        every = list(zip(kernels, self._state.pairs, self._starts, self._rates, strict=True))
+        for kernel, (x, _), start, _ in every:
+            kernel.copy(start, x)
+        for number, part in enumerate(tableau.times):
+            if number:
+                for kernel, (x, _), start, rates in every:
+                    kernel.advance(x, start, rates, tableau.stages[number - 1], dt)
+            if number or not begun:
+                self._evaluate(number, t + part * dt)
+        if tableau.stages and tableau.weights[: len(tableau.stages)] == tableau.stages[-1]:
+            return  # the last stage is the result
+        for kernel, (x, _), start, rates in every:
+            kernel.advance(x, start, rates, tableau.weights, dt)
+
+    def _evaluate(self, number: int, t: float) -> None:
+        self._evaluations += 1
+        self._state.evaluate(t)
+        for kernel, (_, rate), rates in zip(self._state.kernels, self._state.pairs, self._rates, strict=True):
+            kernel.put(rates, number, rate)
+
+    def solve(
+        self,
+        begin: float,
+        end: float,
+        *,
+        rtol: float = 1e-6,
+        atol: float = 1e-9,
+        at: Iterable[float] | None = None,
+        each: Callable[[float], object] | None = None,
+        first_step: float | None = None,
+        max_steps: int = 100_000,
+    ) -> Solution:
+        """Integrate from one time to another, with steps whose estimated error is within the tolerances.
+
+        In a tape the steps are constants: gradients are those of the steps that were taken.
+
+        Parameters
+        ----------
+        begin, end : float
+            The times; `end` may be before `begin`.
+        rtol, atol : float
+            The error of a step in each number y is to be below atol + rtol |y| (root mean square over all).
+        at : iterable of float, optional
+            Times at which `each` sees the state, interpolated to order 4. Without it, `each` sees it after each step.
+        each : callable, optional
+            Gets a time; the fields hold the state then. It must not change them.
+        first_step : float, optional
+            The step to begin with, by default one that the rates suggest.
+        max_steps : int
+            The most steps, rejected ones included.
+
+        Returns
+        -------
+        Solution
+            The times that `each` has seen, and the numbers of steps.
+
+        Raises
+        ------
+        SolverError
+            Where the tolerances cannot be reached, with the time.
+
+        References
+        ----------
+        E. Hairer, S. P. Norsett and G. Wanner, "Solving Ordinary Differential Equations I", 2nd ed., 1993, section
+        II.4.
+
+        Examples
+        --------
+        >>> x, v = ti.field(ti.f64, shape=()), ti.field(ti.f64, shape=())
+        >>> @ti.kernel
+        ... def decay(t: ti.f64):
+        ...     v[None] = -2.0 * t * x[None]
+        >>> ode = ti.integrate.RungeKutta(decay, {x: v}, method="dopri5")
+        >>> x[None] = 1.0
+        >>> found = []
+        >>> _ = ode.solve(0.0, 2.0, rtol=1e-8, at=[1.0, 2.0], each=lambda t: found.append(x[None]))
+        >>> [round(y, 6) for y in found]  # exp(-t²)
+        [0.367879, 0.018316]
+        """
+        tableau = self._tableau
+        if not tableau.errors:
+            message = f"{self._method!r} has no estimate of its error"
+            raise FieldError(message, caller(), hint='take steps of your own, or method="dopri5"')
+        times = None if at is None else [float(t) for t in at]
+        sign = 1.0 if end >= begin else -1.0
+        if times is not None and (
+            any(sign * (b - a) < 0 for a, b in pairwise(times))
+            or any(not 0 <= sign * (t - begin) <= sign * (end - begin) for t in times)
+        ):
+            raise FieldError(f"the times of `at` go from {begin} to {end} in order, not {times}", caller())
+        shown, taken, rejected, evaluations = list[float](), 0, 0, self._evaluations
+
+        def show(t: float) -> None:
+            shown.append(t)
+            if each is not None:
+                each(t)
+
+        t, known, left = float(begin), False, times or []
+        while left and left[0] == begin:
+            show(left.pop(0))
+        dt = sign * abs(first_step) if first_step else sign * self._first_step(begin, sign, rtol, atol)
+        known = first_step is None
+        smallest = 10 * np.finfo(FLOATS[self._state.pairs[0][0].dtype]).eps
+        while sign * (end - t) > 0:
+            if taken + rejected == max_steps:
+                raise SolverError(f"{max_steps} steps did not reach {end}: they are at {t}", caller())
+            is_last = sign * (t + 1.000001 * dt - end) >= 0
+            dt = end - t if is_last else dt
+            self._step(t, dt, begun=known)
+            error = self._norm(tableau.errors, dt, rtol, atol)
+            factor = 0.2 if math.isnan(error) else min(10.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1 / tableau.order)))
+            if not error <= 1:
+                rejected, known = rejected + 1, True
+                for kernel, (x, _), start in zip(self._state.kernels, self._state.pairs, self._starts, strict=True):
+                    kernel.copy(x, start)
+                dt *= min(factor, 0.9)
+                if abs(dt) <= smallest * max(abs(t), abs(end - begin)):
+                    raise SolverError(
+                        f"no step from t = {t} is small enough for rtol = {rtol}, atol = {atol}", caller()
+                    )
+                continue
+            taken += 1
+            after = end if is_last else t + dt
+            while left and sign * (left[0] - after) <= 0:
+                moment = left.pop(0)
+                if moment != after:
+                    self._interpolate(dt, (moment - t) / dt)
+                show(moment)
+                if moment != after:
+                    self._interpolate(dt, 1.0)
+            if times is None:
+                show(after)
+            for kernel, start, rates in zip(self._state.kernels, self._starts, self._rates, strict=True):
+                kernel.move(rates, len(tableau.times) - 1, 0, start)
+            t, known = after, True
+            dt *= factor
+        return Solution(np.array(shown), taken, rejected, self._evaluations - evaluations)
+
+    def _interpolate(self, dt: float, part: float) -> None:
+        """Let the state be that at a part of the step before."""
+        weights = [part * sum(c * part**power for power, c in enumerate(row)) for row in self._tableau.dense]
+        rows = zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True)
+        for kernel, (x, _), start, rates in rows:
+            kernel.interpolate(x, start, rates, dt, weights)
+
+    def _norm(self, weights: tuple[float, ...], dt: float, rtol: float, atol: float) -> float:
+        """The weighted sum of rates over a step, in units of the error that is allowed. It is a constant in a tape."""
+        self._total[None] = 0.0
+        rows = zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True)
+        for kernel, (x, _), start, rates in rows:
+            kernel.sum_errors(self._total, x, start, rates, weights, dt, rtol, atol)
+        return math.sqrt(ti.stop_gradient(self._total[None]) / sum(math.prod(_shape(x)) for x, _ in self._state.pairs))
+
+    def _first_step(self, t: float, sign: float, rtol: float, atol: float) -> float:
+        """A first step, by the rates at the beginning and after a small Euler step (Hairer et al., section II.4)."""
+        rows = list(zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True))
+        self._evaluate(0, t)
+        for kernel, (x, _), start, rates in rows:
+            kernel.copy(start, x)
+            kernel.put(rates, 1, x)
+        rate, size = self._norm((1.0,), 1.0, rtol, atol), self._norm((0.0, 1.0), 1.0, rtol, atol)
+        small = 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
+        for kernel, (x, _), start, rates in rows:
+            kernel.advance(x, start, rates, (1.0,), sign * small)
+        self._evaluate(1, t + sign * small)
+        for kernel, (x, _), start, _ in rows:
+            kernel.copy(x, start)
+        change = self._norm((-1.0, 1.0), 1.0, rtol, atol) / small
+        largest = max(rate, change)
+        other = max(1e-6, 1e-3 * small) if largest <= 1e-15 else (0.01 / largest) ** (1 / self._tableau.order)
+        return min(100 * small, other)
+
+
+class Symplectic:
+    """Methods for accelerations that depend on positions, which keep the phase-space volume: energies do not drift.
+
+    Parameters
+    ----------
+    accelerate : callable
+        A kernel, or a function that launches kernels or differentiates a potential, which computes the accelerations.
+    position, velocity, acceleration : Field
+        Of the same type and shape.
+    method : {"leapfrog", "yoshida4", "euler"}
+        Of order 2, 4 and 1; they compute the accelerations 1, 3 and 1 times a step.
+
+    Raises
+    ------
+    FieldError
+        For fields that do not fit.
+
+    References
+    ----------
+    E. Hairer, C. Lubich and G. Wanner, "Geometric Numerical Integration", 2nd ed., 2006, chapters I and II.
+
+    Examples
+    --------
+    >>> x, v = ti.field(ti.f64, shape=()), ti.field(ti.f64, shape=())
+    >>> a = ti.field(ti.f64, shape=())
+    >>> @ti.kernel
+    ... def spring():
+    ...     a[None] = -x[None]
+    >>> orbit = ti.integrate.Symplectic(spring, x, v, a)
+    >>> x[None], v[None] = 1.0, 0.0
+    >>> for _ in range(10_000):
+    ...     orbit.step(0.1)
+    >>> abs(x[None] ** 2 + v[None] ** 2 - 1.0) < 3e-3
+    True
+    """
+
+    def __init__(
+        self, accelerate: Callable[[], Any], position: Any, velocity: Any, acceleration: Any, method: str = "leapfrog"
+    ) -> None:
+        if method not in SPLITTINGS:
+            raise FieldError(f"there is no method {method!r}{suggestion(method, SPLITTINGS)}", caller())
+        self._state = _State(accelerate, {position: velocity, velocity: acceleration})
+        self._parts = SPLITTINGS[method]
+
+    def step(self, dt: float) -> None:
+        """Take one step.
+
+        Parameters
+        ----------
+        dt : float
+            The step.
+        """
+        (x, v), (_, a) = self._state.pairs
+        add = self._state.kernels[0].add
+        for drift, kick in self._parts:
+            if drift:
+                add(x, v, drift * dt)
+            if kick:
+                self._state.evaluate(0.0)
+                add(v, a, kick * dt)
+
+
+class Implicit:
+    """Implicit methods for stiff equations. Each step solves for the state at its end with Newton's method
+    (`ti.ad.implicit`), and is differentiated by the implicit function theorem.
+
+    Parameters
+    ----------
+    rates, state
+        As for `RungeKutta`; the fields have `needs_grad=True`.
+    method : {"midpoint", "euler", "bdf2"}
+        The implicit midpoint rule is of order 2 and symplectic; the others damp what is stiff: backward Euler is of
+        order 1, the backward differentiation formula of order 2, whose step must stay the same.
+    jacobian, tol, maxiter
+        As for `ti.ad.implicit`.
+
+    Raises
+    ------
+    FieldError
+        For fields that do not fit.
+
+    References
+    ----------
+    E. Hairer and G. Wanner, "Solving Ordinary Differential Equations II", 2nd ed., 1996, chapters IV and V.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> rate = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def stiff(t: ti.f64):
+    ...     rate[None] = -1000.0 * (x[None] - ti.cos(t))
+    >>> ode = ti.integrate.Implicit(stiff, {x: rate}, method="bdf2")
+    >>> x[None] = 1.0
+    >>> for i in range(100):
+    ...     _ = ode.step(i * 0.01, 0.01)
+    >>> abs(x[None] - math.cos(1.0)) < 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        rates: Callable[..., Any],
+        state: Mapping[Any, Any],
+        method: str = "midpoint",
+        *,
+        jacobian: str = "sparse",
+        tol: float | None = None,
+        maxiter: int = 50,
+    ) -> None:
+        if method not in IMPLICIT:
+            raise FieldError(f"there is no method {method!r}{suggestion(method, IMPLICIT)}", caller())
+        self._state = _State(rates, state)
+        pairs = self._state.pairs
+        if len({x.dtype for x, _ in pairs}) > 1 or not all(field.has_grad for pair in pairs for field in pair):
+            raise FieldError("the state and its rates are fields of one type with needs_grad=True", caller())
+        self._method = method
+        self._starts, self._befores = (
+            [_like(x, "the start") for x, _ in pairs],
+            [_like(x, "the state before") for x, _ in pairs],
+        )
+        #: of each field: itself, its start, what was before that, its rate, and the numbers of its first element and of
+        #: numbers an element
+        self._rows, count = list[tuple[Any, ...]](), 0
+        for (x, rate), start, before in zip(pairs, self._starts, self._befores, strict=True):
+            size = math.prod(_shape(x)) // math.prod(x.shape)
+            self._rows.append((x, start, before, rate, count, size))
+            count += math.prod(_shape(x))
+        dtype = pairs[0][0].dtype
+        has_dual = any(x.has_dual for x, _ in pairs) or None
+        self._unknown, self._residuals = (
+            ti.field(dtype, shape=count, needs_grad=True, needs_dual=has_dual) for _ in range(2)
+        )
+        self._solvers = {
+            name: ti.ad.implicit(
+                self._residual(*IMPLICIT[name]),
+                self._unknown,
+                self._residuals,
+                jacobian=jacobian,
+                tol=tol,
+                maxiter=maxiter,
+            )
+            for name in dict.fromkeys((method, "midpoint"))
+        }
+        self._step_before: float | None = None
+
+    def _residual(self, theta: float, c1: float, c0: float, beta: float) -> Callable[[float, float], None]:
+        kernels = self._state.kernels[0]
+
+        def residual(t: float, dt: float) -> None:
+            for x, start, _, _, first, size in self._rows:
+                kernels.blend(x, self._unknown, start, first, size, theta)
+            self._state.evaluate(t + theta * dt)
+            for _, start, before, rate, first, size in self._rows:
+                kernels.residual(self._residuals, self._unknown, start, before, rate, first, size, c1, c0, beta * dt)
+
+        return residual
+
+    def step(self, t: float, dt: float) -> float:
+        """Take one step.
+
+        Parameters
+        ----------
+        t, dt : float
+            The time, and the step. With "bdf2", the first step is one of the midpoint rule, and so is the one after
+            `restart`.
+
+        Returns
+        -------
+        float
+            The time after it.
+
+        Raises
+        ------
+        SolverError
+            Where Newton's method does not converge.
+        FieldError
+            Where the step of "bdf2" is another one than before.
+        """
+        kernels = self._state.kernels[0]
+        is_first = self._method == "bdf2" and self._step_before is None
+        if self._method == "bdf2" and not is_first and not math.isclose(dt, self._step_before or 0.0):
+            raise FieldError(
+                f'"bdf2" takes equal steps: {self._step_before}, then {dt}', caller(), hint="call restart() before"
+            )
+        for (x, _), start, before in zip(self._state.pairs, self._starts, self._befores, strict=True):
+            kernels.copy(before, start)
+            kernels.copy(start, x)
+        for x, _, _, _, first, size in self._rows:
+            kernels.gather(self._unknown, x, first, size)
+        self._solvers["midpoint" if is_first else self._method](t, dt)
+        for x, start, _, _, first, size in self._rows:
+            kernels.blend(x, self._unknown, start, first, size, 1.0)
+        self._step_before = dt
+        return t + dt
+
+    def restart(self) -> None:
+        """Forget the steps before: the state has been set anew, or the step will be another one."""
+        self._step_before = None
