@@ -100,6 +100,80 @@ def test_scattered_and_gathered(seed: int) -> None:
     assert counted() == {line_of(run, line): outside for line in (3, 5, 8)}
 
 
+@pytest.mark.parametrize("unrolled", [False, True], ids=["loops", "unrolled"])
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_that_particles_write_to(seed: int, unrolled: bool) -> None:
+    """Inside of the grid one test decides all guards of a window; at the border each has its own."""
+    random = np.random.default_rng(seed)
+    shape, first = tuple(map(int, random.integers(3, 9, 2))), tuple(map(int, random.integers(-2, 2, 2)))
+    index = random.integers(-3, 10, (60, 2)).astype(np.int32)
+    index[:4] = [[2**31 - 1, 3], [2**31 - 2, 2**31 - 1], [-(2**31), 3], [3, -(2**31)]]
+    at, found = ti.Vector.field(2, ti.i32, 60), ti.field(ti.f64, 60)
+    grid, momentum = ti.field(ti.f64, shape), ti.Vector.field(2, ti.f64, shape)
+    at.from_numpy(index)
+    over = ti.static if unrolled else lambda loop: loop
+
+    @ti.kernel
+    def run():
+        for p in at:
+            for i, j in over(ti.ndrange(3, 3)):
+                k = at[p] + ti.Vector([first[0] + i, first[1] + j])
+                grid[k] += i + 1
+                momentum[k] += ti.Vector([p, j])
+                found[p] += grid[k] * 0 + 1
+
+    run()
+    mass, expected, outside = np.zeros(shape), np.zeros((*shape, 2)), 0
+    for p, i, j in itertools.product(range(60), range(3), range(3)):
+        k = tuple((int(index[p, axis]) + first[axis] + step + 2**31) % 2**32 - 2**31 for axis, step in ((0, i), (1, j)))
+        if all(0 <= n < extent for n, extent in zip(k, shape, strict=True)):
+            mass[k] += i + 1
+            expected[k] += p, j
+        else:
+            outside += 1
+    assert (grid.to_numpy() == mass).all() and (momentum.to_numpy() == expected).all()
+    assert (found.to_numpy() == 9).all()
+    assert counted() == {line_of(run, line): outside for line in (5, 6, 7)}
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 12])
+def test_windows_of_arrays_of_any_length_and_their_gradients(length: int) -> None:
+    at, mass = ti.field(ti.i32, 20), ti.field(ti.f64, 20, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    a = ti.ndarray(ti.f64, length, needs_grad=True)
+    weights = np.arange(1.0, length + 1)
+    index = np.arange(-4, 16).astype(np.int32)
+    index[0] = 2**31 - 2
+    at.from_numpy(index)
+    mass.fill(2.0)
+
+    @ti.kernel
+    def spread(a: ti.types.ndarray(ndim=1)):  # pyright: ignore
+        for p in at:
+            for i in range(4):
+                a[at[p] + i - 1] += mass[p]
+
+    @ti.kernel
+    def weigh(a: ti.types.ndarray(ndim=1)):  # pyright: ignore
+        for i in a:
+            loss[None] += (i + 1) * a[i]
+
+    with ti.ad.Tape(loss):
+        spread(a)
+        weigh(a)
+    total, adjoint, outside = np.zeros(length), np.zeros(20), 0
+    for p, i in itertools.product(range(20), range(4)):
+        k = (int(index[p]) + i - 1 + 2**31) % 2**32 - 2**31
+        if 0 <= k < length:
+            total[k] += 2.0
+            adjoint[p] += weights[k]
+        else:
+            outside += 1
+    assert a.to_numpy().tolist() == total.tolist()
+    assert mass.grad.to_numpy().tolist() == adjoint.tolist()
+    assert counted() == {line_of(spread, 4): outside}
+
+
 def test_elements_that_are_vectors_and_their_components() -> None:
     v, w = ti.Vector.field(3, ti.f64, N), ti.Vector.field(3, ti.f64, N)
     v.from_numpy(np.arange(3.0 * N).reshape(N, 3))

@@ -22,6 +22,7 @@ from tinote.compiler.passes.checks.check_overflow import check_overflow
 from tinote.compiler.passes.checks.guard_accesses import guard_accesses
 from tinote.compiler.passes.checks.hoist_checks import hoist_checks
 from tinote.compiler.passes.checks.merge_checks import merge_checks
+from tinote.compiler.passes.checks.unswitch_guards import unswitch_guards
 from tinote.compiler.passes.checks.watch_conflicts import watch_conflicts
 from tinote.compiler.passes.loops.collapse import collapse
 from tinote.compiler.passes.loops.if_convert import if_convert
@@ -188,6 +189,10 @@ def _guard(fn: Function, context: Context) -> Function:
     return guard_accesses(fn) if context.config.bounds_check == "ignore" else fn
 
 
+def _unswitch(fn: Function, context: Context) -> Function:
+    return unswitch_guards(fn) if context.config.bounds_check == "ignore" else fn
+
+
 def _recognise_updates(fn: Function, context: Context) -> Function:
     """On a GPU, updates of 64 bits would run in one invocation."""
     on_gpu = context.config.arch == "gpu"
@@ -302,6 +307,7 @@ LOWERING: Steps = (
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),
     VECTORISATION,
+    Step(_unswitch, Form.LOWERED, "unswitch_guards"),
 )
 
 #: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices. Iterations

@@ -330,9 +330,12 @@ class While(Op):
 
 
 class If(Op):
-    """One of two regions without parameters; both yield as many values as there are outs."""
+    """One of two regions without parameters; both yield as many values as there are outs.
 
-    __slots__ = ()
+    `likely` says that the condition nearly always holds, so that the other region is kept out of the way.
+    """
+
+    __slots__ = ("likely",)
 
     def __init__(
         self,
@@ -342,8 +345,11 @@ class If(Op):
         outs: tuple[Var, ...] = (),
         loc: Span = NOWHERE,
         origin: Op | None = None,
+        *,
+        likely: bool = False,
     ) -> None:
         super().__init__((condition,), outs, (then, orelse), loc, origin)
+        self.likely = likely
 
     @property
     def condition(self) -> Atom:

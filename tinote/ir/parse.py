@@ -366,6 +366,7 @@ class _Parser(TextReader):
 
     def if_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
+        likely = line.take("likely")
         condition = self.atom()
         self.colon()
         then = self.block(line)
@@ -375,7 +376,7 @@ class _Parser(TextReader):
                 second = self.advance()
                 self.colon()
                 orelse = self.block(second)
-        return ir.If(condition, then, orelse, outs, line.span())
+        return ir.If(condition, then, orelse, outs, line.span(), likely=likely)
 
     def custom_vjp(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line

@@ -292,7 +292,8 @@ class _Printer:
             self.lines.append(Line(f"{indent}do {names}:" if names else f"{indent}do:", op))
             self.block(op.body, inner)
         elif isinstance(op, ir.If):
-            self.lines.append(Line(f"{start}if {self.atom(op.condition)}:", op))
+            word = "if likely" if op.likely else "if"
+            self.lines.append(Line(f"{start}{word} {self.atom(op.condition)}:", op))
             self.block(op.then, inner)
             if op.orelse.body or op.orelse.yields:
                 self.lines.append(Line(f"{indent}else:", op))

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 _GRAMMAR = """\
 adjoint array as assert atomic axis bounds broadcast buffer by carrying check custom_vjp division do else extent
-field flat for func get if in load local memory of overflow parallel pass plain pop print private push ramp
+field flat for func get if in likely load local memory of overflow parallel pass plain pop print private push ramp
 reduce return reverse serial set stack store strides tangent task temporary tile vectorize where while yield
 """
 #: The words of the grammar, besides the names of types and primitives.

@@ -280,7 +280,8 @@ def if_(e: TaskText, op: ir.If) -> None:
     condition = e.use(op.condition)
     then, orelse, join = e.label(), e.label(), e.label()
     otherwise = orelse if op.orelse.body or op.outs else join
-    e.do(f"br i1 {condition}, label %{then}, label %{otherwise}")
+    weights = f", !prof !{e.module.likely}" if op.likely else ""
+    e.do(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
     ends: list[tuple[list[str], str]] = []
     for label, region in ((then, op.then), (orelse, op.orelse)):
         if label is orelse and otherwise is join:

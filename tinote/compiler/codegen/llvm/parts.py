@@ -7,7 +7,8 @@
 The time that LLVM takes grows with the square of a function's length, or faster (measured: 500 times
 `a = (a*3 + i) % 1009` in one function 4 s, 2,000 times 84 s). Code whose work for LLVM is more than `MAX_WHOLE_WORK`
 becomes functions of about `_MIN_PART_WORK` each, so that the time is linear. Results that other parts use go through
-memory, the `room` of the caller; so vectorisation happens only within a part. Shorter code stays whole.
+memory, the `room` of the caller; so vectorisation happens only within a part. Shorter code stays whole, except for the
+unlikely branches of conditions, which are always parts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir.lanes import LoadTile
+from tinote.ir.query import walk
 
 #: LLVM's work on code that stays one function, at most: see above for longer code.
 MAX_WHOLE_WORK = 3_000
@@ -51,10 +53,13 @@ Parts = dict[ir.Region, list[Part]]
 
 
 def cut(region: ir.Region) -> Parts:
-    """The parts of a task's code; none unless it is long."""
+    """The parts of a task's code; only its unlikely branches unless it is long."""
     cutter = _Cutter()
+    for op in walk(region):
+        if isinstance(op, ir.If) and op.likely and op.orelse.body:
+            cutter.outline(op.orelse)
     if cutter.work_of(region) <= MAX_WHOLE_WORK:
-        return {}
+        return cutter.parts
     cutter.cut(region)
     return cutter.parts
 
@@ -69,8 +74,17 @@ class _Cutter:
         """The work of a region and all inside."""
         found = self._work.get(region)
         if found is None:
-            found = self._work[region] = sum([_own_work(op) + sum(map(self.work_of, op.regions)) for op in region.body])
+            found = self._work[region] = sum([_own_work(op) + sum(map(self.work_of, _whole(op))) for op in region.body])
         return found
+
+    def outline(self, region: ir.Region) -> None:
+        """Make a region one part, which may have parts itself."""
+        inner = ir.Region((), region.body, region.yields)
+        self.cut(inner)
+        nested = {op for part in self.parts.get(inner, ()) for op in part.region.body}
+        used = set(region.yields)
+        results = [v for op in region.body if op not in nested for v in op.outs if v in used]
+        self.parts[region] = [Part(0, len(region.body), inner, tuple(results))]
 
     def cut(self, region: ir.Region) -> int:
         """Find the parts of a region, the innermost first; returns the remaining work."""
@@ -81,7 +95,7 @@ class _Cutter:
         found: list[Part] = []
         left = work = first = open_until = 0
         for k, op in enumerate(body):
-            mine = _own_work(op) + sum(map(self.cut, op.regions))
+            mine = _own_work(op) + sum(map(self.cut, _whole(op)))
             if isinstance(op, _LASTING):
                 end = last.get(op.out, k)
                 if end - k > _MAX_DISTANCE:
@@ -137,6 +151,11 @@ class _Cutter:
                 found |= used
             self._free[op] = found
         return found
+
+
+def _whole(op: ir.Op) -> tuple[ir.Region, ...]:
+    """The regions of an operation that are not parts as a whole."""
+    return op.regions[:1] if isinstance(op, ir.If) and op.likely else op.regions
 
 
 def _own_work(op: ir.Op) -> int:
