@@ -6,6 +6,7 @@ import dataclasses
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -411,6 +412,61 @@ def test_loops_over_levels() -> None:
     empty = ti.root.dense(ti.ij, 2)
     with pytest.raises(ti.errors.FieldError, match="no field is placed under this level"):
         corners(empty)
+
+
+COMPONENT_PLACES: dict[str, Callable[[Any, Any], object]] = {
+    "together": lambda v, s: ti.root.dense(ti.i, 4).place(*[v.get_scalar_field(i) for i in range(3)]),
+    "as a list": lambda v, s: ti.root.dense(ti.i, 4).place(v.get_field_members()),
+    "apart": lambda v, s: [ti.root.dense(ti.i, 4).place(v.get_scalar_field(i)) for i in range(3)],
+    "between others": lambda v, s: ti.root.dense(ti.i, 4).place(*v.get_field_members()[:2], s, v.get_scalar_field(2)),
+    "in another order": lambda v, s: [ti.root.dense(ti.i, 4).place(v.get_scalar_field(i)) for i in (2, 0, 1)],
+    "under several levels": lambda v, s: [
+        ti.root.dense(ti.i, 2).dense(ti.i, 2).place(v.get_scalar_field(0)),
+        ti.root.dense(ti.i, 4).place(v.get_scalar_field(1), v.get_scalar_field(2)),
+    ],
+}
+
+
+@pytest.mark.parametrize("places", COMPONENT_PLACES)
+def test_components_placed_one_by_one(places: str) -> None:
+    v, s = ti.Vector.field(3, ti.f64, needs_grad=True), ti.field(ti.f64)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    COMPONENT_PLACES[places](v, s)
+    if places != "between others":
+        ti.root.dense(ti.i, 4).place(s)
+
+    @ti.kernel
+    def run():
+        for i in v:
+            loss[None] += (i + 1) * v[i].x * v[i].z
+
+    for i in range(4):
+        v[i] = [i + 1, 7, 2]
+        s[i] = i
+    with ti.ad.Tape(loss):
+        run()
+    assert loss[None] == 2 * (1 + 4 + 9 + 16) and v.get_scalar_field(0).to_numpy().tolist() == [1, 2, 3, 4]
+    assert v.grad.to_numpy().tolist() == [[2 * (i + 1), 0, (i + 1) ** 2] for i in range(4)]
+    assert s.to_numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_components_of_a_matrix_placed_one_by_one() -> None:
+    m = ti.Matrix.field(2, 2, ti.i32)
+    for i, j in np.ndindex(2, 2):
+        ti.root.dense(ti.ij, (2, 3)).place(m.get_scalar_field(int(i), int(j)))
+    m[1, 2] = [[1, 2], [3, 4]]
+    assert m.shape == (2, 3) and m.to_numpy()[1, 2].tolist() == [[1, 2], [3, 4]]
+
+
+def test_components_placed_wrongly() -> None:
+    v = ti.Vector.field(2, ti.f64)
+    ti.root.dense(ti.i, 4).place(v.get_scalar_field(0))
+    with pytest.raises(ti.errors.FieldError, match=r"the component 'field\[0\]' is placed already"):
+        ti.root.dense(ti.i, 4).place(v.get_scalar_field(0))
+    with pytest.raises(ti.errors.FieldError, match=r"need levels of one shape, not \(4,\) and \(5,\)"):
+        ti.root.dense(ti.i, 5).place(v.get_scalar_field(1))
+    with pytest.raises(ti.errors.FieldError, match="is placed already"):
+        ti.root.dense(ti.i, 4).place(v)
 
 
 def test_numpy_types_annotate_numbers() -> None:

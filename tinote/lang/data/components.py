@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import FieldError
+from tinote.errors import FieldError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.traced import stored
 from tinote.runtime.seam import active_listener
-from tinote.source import caller
+from tinote.source import Span, caller
 
 
 class ElementPlace:
@@ -82,6 +82,26 @@ class ComponentField:
     @property
     def dual(self) -> ComponentField:
         return self._whole.dual.get_scalar_field(*self.component)
+
+    def placed_under(self, level: Any, offset: Any, where: Span) -> list[Any]:
+        """The fields that come under a level when this component is placed there: all of the field with the first of
+        its components, since they stay together, and nothing with the others.
+        """
+        whole, places = self._whole, self._whole.component_places
+        if self.component in places:
+            raise FieldError(f"the component '{self.name}' is placed already", where)
+        first = next(iter(places.values()), None)
+        places[self.component] = level, offset
+        if first is None:
+            return [whole]
+        if (level.shape, offset) != (first[0].shape, first[1]):
+            shapes = f"not {first[0].shape} and {level.shape}" if level.shape != first[0].shape else "with one offset"
+            raise FieldError(
+                f"the components of '{whole.name}' need levels of one shape, {shapes}",
+                where,
+                notes=[Note("the field is made here", whole._made_at)],
+            )
+        return []
 
     def _key(self) -> Any:
         return self.component if len(self.component) != 1 else self.component[0]

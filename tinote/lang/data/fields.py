@@ -531,6 +531,11 @@ class MatrixField(Field):
     def _components(self) -> weakref.WeakValueDictionary[tuple[int, ...], ComponentField]:
         return weakref.WeakValueDictionary()
 
+    @functools.cached_property
+    def component_places(self) -> dict[tuple[int, ...], Any]:
+        """The levels of components that are placed one by one, and their offsets."""
+        return {}
+
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)
         open_recorder = present_recorder()

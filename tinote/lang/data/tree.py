@@ -18,10 +18,12 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from tinote.errors import FieldError, Note
 from tinote.ir.buffers import Buffer, row_major
+from tinote.lang.data.components import ComponentField
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Placement, offset_given, part_of, shape_given
 from tinote.lang.data.matrix import Matrix
@@ -179,7 +181,8 @@ class Level(Node):
         Parameters
         ----------
         *fields : Field
-            The fields.
+            The fields. Components of a field may be placed one by one, under levels of one shape: they lie together
+            where the first of them is.
         offset : int or tuple of int, optional
             The first index of each dimension, by default 0.
 
@@ -204,7 +207,10 @@ class Level(Node):
         where = caller()
         self._require_open(where)
         for given in _spread(fields):
-            leaves = getattr(given, "_leaves", None)
+            if isinstance(given, ComponentField):
+                leaves = partial(given.placed_under, self, offset, where)
+            else:
+                leaves = getattr(given, "_leaves", None)
             if leaves is None:
                 hint = "a field of vectors is made by ti.Vector.field(n, dtype)" if isinstance(given, Matrix) else ""
                 raise FieldError(f"only fields are placed, not {given!r}", where, hint=hint)
