@@ -461,7 +461,7 @@ def test_components_of_a_matrix_placed_one_by_one() -> None:
 def test_components_placed_wrongly() -> None:
     v = ti.Vector.field(2, ti.f64)
     ti.root.dense(ti.i, 4).place(v.get_scalar_field(0))
-    with pytest.raises(ti.errors.FieldError, match=r"the component 'field\[0\]' is placed already"):
+    with pytest.raises(ti.errors.FieldError, match=r"the component 'v\[0\]' is placed already"):
         ti.root.dense(ti.i, 4).place(v.get_scalar_field(0))
     with pytest.raises(ti.errors.FieldError, match=r"need levels of one shape, not \(4,\) and \(5,\)"):
         ti.root.dense(ti.i, 5).place(v.get_scalar_field(1))
