@@ -355,3 +355,43 @@ def test_python_maths_is_the_same_function() -> None:
 
     a = 0.7
     assert run(a) == pytest.approx(math.sin(a) + math.sqrt(a) + 0.5 + 1 + a + math.pi, rel=1e-6)
+
+
+#: What keeps numbers between 0 and the smallest normal one, as NumPy computes it.
+OF_TINY_NUMBERS: dict[str, tuple[Any, Any]] = {
+    "x * 0.5": (lambda x: x * 0.5, lambda x: x * x.dtype.type(0.5)),
+    "x + x": (lambda x: x + x, lambda x: x + x),
+    "x / 2": (lambda x: x / 2, lambda x: x / x.dtype.type(2)),
+    "abs(x)": (lambda x: abs(x), np.abs),
+    "x > 0": (lambda x: ti.select(x > 0, 1.0, 0.0), lambda x: (x > 0) * x.dtype.type(1)),
+    "sqrt(abs(x))": (lambda x: ti.sqrt(abs(x)), lambda x: np.sqrt(abs(x))),
+    "sin(x)": (lambda x: ti.sin(x), np.sin),
+    "tanh(x)": (lambda x: ti.tanh(x), np.tanh),
+    "log(abs(x))": (lambda x: ti.log(abs(x)), lambda x: np.log(abs(x))),
+    "sign(x)": (lambda x: ti.math.sign(x), np.sign),
+    "min(x, 0)": (lambda x: ti.min(x, 0.0), lambda x: np.minimum(x, 0)),
+}
+
+
+@pytest.mark.parametrize("fast_math", [True, False])
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64], ids=str)
+@pytest.mark.parametrize("name", OF_TINY_NUMBERS)
+def test_denormal_numbers_are_not_flushed_to_zero(name: str, dtype: Any, fast_math: bool) -> None:
+    ti.init(fast_math=fast_math)
+    function, expected = OF_TINY_NUMBERS[name]
+    info = np.finfo(numpy_of(dtype))
+    values = (np.random.default_rng(2).uniform(-1, 1, 67) * info.smallest_normal).astype(numpy_of(dtype))
+    values[:2] = info.smallest_subnormal, -info.smallest_subnormal
+    x, y = filled(dtype, values), ti.field(dtype, shape=len(values))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            y[i] = function(x[i])
+
+    run()
+    wanted = expected(values)
+    assert (
+        np.abs(y.to_numpy() - wanted).max() <= np.maximum(4 * info.eps * np.abs(wanted), info.smallest_subnormal).max()
+    )
+    assert ((y.to_numpy() == 0) == (wanted == 0)).all()

@@ -42,6 +42,17 @@ def test_circles_have_radii_in_shares_of_the_height_and_colours_as_floats(window
     assert image[100, 10].tolist() == [0, 51, 0], "the background stays"
 
 
+def test_colours_of_vertices_may_have_an_opacity_which_is_left_out(window):
+    canvas, colors = window.get_canvas(), np.array([[1.0, 1.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0]])
+    canvas.circles(np.array([[0.25, 0.5], [0.75, 0.5]]), radius=0.1, per_vertex_color=colors)
+    canvas.lines(np.array([[0.1, 0.2], [0.9, 0.2]]), 0.04, per_vertex_color=colors)
+    image = shown(window)
+    assert image[50, 50].tolist() == image[100, 20].tolist() == [255, 255, 0]
+    assert image[150, 50].tolist() == [0, 0, 255]
+    with pytest.raises(ViewError, match=r"shape \(2, 2\); colours of their vertices have shape \(N, 3\)"):
+        canvas.circles(np.zeros((2, 2)), radius=0.1, per_vertex_color=np.zeros((2, 2)))
+
+
 def test_lines_and_triangles_by_pairs_and_by_indices(window):
     canvas = window.get_canvas()
     points = np.array([[0.1, 0.5], [0.9, 0.5], [0.5, 0.9], [0.5, 0.1]])

@@ -769,16 +769,15 @@ class Gui(Documented):
 
 
 def _colors(color: Any, each: Any, pairs: np.ndarray | None = None) -> np.ndarray:
-    """One colour, or one a circle or line, as floats."""
+    """One colour, or one a circle or line, as floats; an opacity beside them is left out, as in scenes."""
     if each is None:
         return as_numbers(color, "color")
     found = as_numbers(each, "per_vertex_color")
     count = 0 if pairs is None else int(pairs.max(initial=-1)) + 1
-    if found.shape[-1:] != (3,) or found.size < 3 * count:
-        raise ViewError(
-            f"per_vertex_color has shape {found.shape}; colours of {count} vertices have shape ({count}, 3)"
-        )
-    found = found.reshape(-1, 3)
+    if found.shape[-1:] not in ((3,), (4,)) or found.size // found.shape[-1] < count:
+        wanted = "their vertices have shape (N, 3)" if pairs is None else f"{count} vertices have shape ({count}, 3)"
+        raise ViewError(f"per_vertex_color has shape {found.shape}; colours of {wanted}")
+    found = found.reshape(-1, found.shape[-1])[:, :3]
     return found if pairs is None else found[pairs[:, 0]]
 
 
