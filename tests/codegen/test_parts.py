@@ -15,6 +15,9 @@ import tinote as ti
 from tinote.compiler.codegen.llvm import parts
 from tinote.compiler.codegen.llvm.module import generate
 from tinote.errors import TinoteError
+from tinote.ir.nodes import If
+from tinote.ir.parse import parse
+from tinote.ir.text import show
 
 VALUE = "@ti.kernel\ndef k(x: ti.i32) -> ti.i32:\n    v = x\n"
 LOOP = "@ti.kernel\ndef k():\n    for q in a:\n        v = a[q]\n"
@@ -188,3 +191,21 @@ def test_a_fault_in_a_part_names_its_line(monkeypatch: pytest.MonkeyPatch) -> No
         k()
     assert "c[n[q] + 100] = v" in str(caught.value)
     assert not space["c"].grad.to_numpy().any()
+
+
+def test_an_unlikely_branch_is_a_part_although_the_code_is_short() -> None:
+    fn = parse("""
+func f(%n: i32):
+  %a: u1 = lt %n, 8i32
+  %b: i32 = if likely %a:
+    yield %n
+  else:
+    %c: i32 = mul %n, 3i32
+    %d: i32 = add %c, 1i32
+    yield %d
+  return %b
+""")
+    (op,) = [op for op in fn.region.body if isinstance(op, If)]
+    (part,) = parts.cut(fn.region)[op.orelse]
+    assert (part.first, part.end, [v.name for v in part.results]) == (0, 2, ["d"])
+    assert parts.cut(parse(show(fn).replace("if likely", "if")).region) == {}
