@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tinote.errors import (
     KernelArgumentError,
     KernelSyntaxError,
     KernelTypeError,
-    NotAvailableError,
     SolverError,
 )
 
@@ -179,12 +177,6 @@ def test_wrong_uses_in_kernels_are_shown_at_their_line() -> None:
         assert caught.value.span is not None and caught.value.span.file == __file__
     with pytest.raises(KernelArgumentError, match="SparseMatrixBuilder"):
         assigns(np.zeros(3))
-
-
-def test_without_scipy_one_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    with pytest.raises(NotAvailableError, match="need SciPy, which is not installed"):
-        ti.linalg.SparseMatrixBuilder(4, 4, 5)
 
 
 # ---- matrices

@@ -25,10 +25,9 @@ twice, or shares memory with another, is refused. The gradients and duals of all
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +67,13 @@ from tinote.lang.data.traced import Trace, constants
 from tinote.lang.session.owners import interrupting
 from tinote.lang.session.renamed import also_called
 from tinote.lang.session.state import Recorder, recorder
+from tinote.lazy import lazy
 from tinote.runtime.seam import active_listener
+
+if TYPE_CHECKING:
+    scipy_sparse: Any
+else:
+    scipy_sparse = lazy("scipy.sparse")
 
 
 class MissingElementsError(DifferentiationError):
@@ -754,25 +759,24 @@ def _elements(jacobian: _Columns, sparsity: Any) -> list[Any]:
             jacobian.task.span,
             hint="sparse=True finds out which elements there are",
         )
-    csr_array = _scipy_sparse(jacobian.task).csr_array
     found: list[Any] = []
     for first, end in zip([0, *jacobian.ends], jacobian.ends, strict=False):
         own = (pattern.columns >= first) & (pattern.columns < end)
         indices = pattern.rows[own], pattern.columns[own] - first
-        found.append(csr_array((numbers[own], indices), shape=(height, end - first)))
+        found.append(scipy_sparse.csr_array((numbers[own], indices), shape=(height, end - first)))
     return found
 
 
 def _given_pattern(jacobian: _Columns, sparsity: Any) -> Pattern:
     """The user's pattern. Raises `DifferentiationError` for other shapes than those of the Jacobian."""
-    task, module = jacobian.task, _scipy_sparse(jacobian.task)
+    task = jacobian.task
     count = len(jacobian.shapes)
     given = task.parts(sparsity, "sparsity") if count > 1 else [sparsity]
     height = jacobian.shape[0]
     rows: list[Array] = []
     columns: list[Array] = []
     for one, first, end in zip(given, [0, *jacobian.ends], jacobian.ends, strict=False):
-        found = module.coo_array(one)
+        found = scipy_sparse.coo_array(one)
         if found.shape != (height, end - first):
             raise DifferentiationError(
                 f"sparsity= has shape {found.shape}, but the Jacobian has shape {(height, end - first)}", task.span
@@ -785,7 +789,6 @@ def _given_pattern(jacobian: _Columns, sparsity: Any) -> Pattern:
 
 def _require_sparse(task: DifferentiatedFunction, mode: str | None) -> None:
     """Raise where there can be no sparse Jacobian."""
-    _scipy_sparse(task)
     if mode == "reverse":
         raise DifferentiationError("a sparse Jacobian is computed in forward mode", task.span, hint="leave mode= out")
     if task.loss is None:
@@ -794,18 +797,6 @@ def _require_sparse(task: DifferentiatedFunction, mode: str | None) -> None:
             task.span,
             hint="name the field with the result in output=, or use ti.ad.grad",
         )
-
-
-def _scipy_sparse(task: DifferentiatedFunction) -> Any:
-    """`scipy.sparse`, which is there only if SciPy is installed."""
-    try:
-        return importlib.import_module("scipy.sparse")
-    except ImportError:
-        raise DifferentiationError(
-            "a sparse Jacobian needs SciPy, which is not installed",
-            task.span,
-            hint="pip install scipy",
-        ) from None
 
 
 # ---- forward mode

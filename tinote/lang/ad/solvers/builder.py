@@ -23,7 +23,6 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.types import f32, i32
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix
 from tinote.lang.ad.solvers.rules import Arrays, Linear
 from tinote.lang.data.ndarrays import ndarray
@@ -96,7 +95,6 @@ class SparseMatrixBuilder:
         dtype: Any = f32,
         storage_format: str = "col_major",
     ) -> None:
-        scipy_sparse()
         made_at = caller()
         num_cols = num_rows if num_cols is None else num_cols
         sizes = {"num_rows": num_rows, "num_cols": num_cols, "max_num_triplets": max_num_triplets}

@@ -123,7 +123,7 @@ class Factorisation:
         symmetric = self._kind != "LU"
         options = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}} if symmetric else {}
         try:
-            factors = scipy_solvers().splu(self.matrix, permc_spec=_ORDERINGS[self._ordering], **options)
+            factors = scipy_solvers.splu(self.matrix, permc_spec=_ORDERINGS[self._ordering], **options)
         except RuntimeError:
             raise self._singular() from None
         pivots = factors.U.diagonal()

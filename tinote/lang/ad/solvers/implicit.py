@@ -14,7 +14,6 @@ from tinote.lang.ad.functional.functional import jacobian as jacobian_of
 from tinote.lang.ad.solvers.factorisation import Factorisation
 from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product
 from tinote.lang.ad.solvers.krylov import bicgstab
-from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.renamed import also_called
@@ -131,8 +130,6 @@ def implicit(
         raise DifferentiationError(f"tol is the norm of a residual, larger than 0, not {tol!r}", span)
     if not isinstance(maxiter, int | np.integer) or isinstance(maxiter, bool) or maxiter < 1:
         raise DifferentiationError(f"maxiter is a number of at least 1, not {maxiter!r}", span)
-    if jacobian == "sparse":
-        scipy_sparse()
     return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tol, maxiter)
 
 

@@ -5,20 +5,15 @@ installed.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tinote.errors import NotAvailableError
-from tinote.source import caller
+from tinote.lazy import lazy
 
-
-def scipy_sparse() -> Any:
-    """`scipy.sparse`. Raises `NotAvailableError` where SciPy is not installed."""
-    return _library("scipy.sparse")
-
-
-def scipy_solvers() -> Any:
-    """`scipy.sparse.linalg`. Raises `NotAvailableError` where SciPy is not installed."""
-    return _library("scipy.sparse.linalg")
+if TYPE_CHECKING:
+    scipy_sparse: Any
+    scipy_solvers: Any
+else:
+    scipy_sparse, scipy_solvers = lazy("scipy.sparse"), lazy("scipy.sparse.linalg")
 
 
 def cholmod() -> Any:
@@ -28,12 +23,3 @@ def cholmod() -> Any:
     except ImportError:
         return None
     return found if hasattr(found, "cholesky") and hasattr(found, "CholmodNotPositiveDefiniteError") else None
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise NotAvailableError(
-            "sparse matrices need SciPy, which is not installed", caller(), hint="pip install scipy"
-        ) from None

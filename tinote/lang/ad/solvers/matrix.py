@@ -60,7 +60,7 @@ class Elements:
 
     def matrix(self, values: Array) -> Any:
         """A matrix of SciPy's with these values."""
-        return scipy_sparse().csr_array((values[: self.count], self.columns, self.starts), shape=self.shape)
+        return scipy_sparse.csr_array((values[: self.count], self.columns, self.starts), shape=self.shape)
 
     def taken(self, matrix: Any) -> Array:
         """The values that a matrix of SciPy's has at these places; at least one number."""
@@ -123,7 +123,6 @@ class SparseMatrix(Documented):
         dtype: Any = f32,
         storage_format: str = "col_major",
     ) -> None:
-        scipy_sparse()
         span = caller()
         #: counts the changes of elements by hand
         self.version = 0
@@ -176,8 +175,8 @@ class SparseMatrix(Documented):
         >>> A[1, 1]
         2.0
         """
-        span, module = caller(), scipy_sparse()
-        if not module.issparse(matrix) or matrix.ndim != 2:
+        span = caller()
+        if not scipy_sparse.issparse(matrix) or matrix.ndim != 2:
             raise FieldError(f"a sparse matrix is made of one of scipy.sparse, not of {type(matrix).__name__}", span)
         t = scalar_type(dtype, span) if dtype is not None else f32 if matrix.dtype == np.float32 else f64
         elements = elements_of(matrix)

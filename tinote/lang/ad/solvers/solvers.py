@@ -20,7 +20,6 @@ from tinote.ir.types import Tensor, f32
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.solvers.factorisation import KINDS, ORDERINGS, Factorisation
 from tinote.lang.ad.solvers.krylov import conjugate_gradients, refuse_limits
-from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix, vector_of
 from tinote.lang.ad.solvers.rules import Solution
 from tinote.lang.data.fields import Field
@@ -67,7 +66,6 @@ class SparseSolver:
     """
 
     def __init__(self, dtype: Any = f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
-        scipy_sparse()
         span = caller()
         self.dtype = scalar_type(dtype, span)
         if solver_type not in KINDS:
