@@ -282,6 +282,21 @@ def written_by(codes: Sequence[Code], operation: Operation) -> set[int]:
             return set()
 
 
+def filled_by(blocks: Sequence[Block], operation: Operation) -> set[int]:
+    """The blocks that an operation gives other contents as a whole, whatever they were. `blocks`: the program's."""
+    match operation:
+        case Clear(block, 0, nbytes) if nbytes >= blocks[block].nbytes:
+            return {block}
+        case Copy(target, source) if target.block != source.block and target.is_all_of(blocks[target.block]):
+            return {target.block}
+        case Fill(target) if target.is_all_of(blocks[target.block]):
+            return {target.block}
+        case Launch():
+            return set(operation.fills)
+        case _:
+            return set()
+
+
 def used_by(codes: Sequence[Code], operation: Operation) -> set[int]:
     """The blocks that an operation uses."""
     match operation:

@@ -261,22 +261,9 @@ def blocks_to_give(program: Program, least: int) -> dict[int, int]:
         is_alone = [one.block for one in parts].count(view.block) == 1
         if kind == "scratch" and nbytes >= least and is_alone and _is_whole(program, view):
             first = next(step for step in program.root.steps if view.block in ops.used_by(program.codes, step))
-            if _sets_all(program, first, view.block):
+            if view.block in ops.filled_by(program.blocks, first):
                 found[view.block] = nbytes
     return found
-
-
-def _sets_all(program: Program, step: ops.Operation, block: int) -> bool:
-    """Whether a step gives all of a block other contents, whatever they were."""
-    match step:
-        case ops.Clear(_, offset, nbytes):
-            return (offset, nbytes) == (0, program.blocks[block].nbytes)
-        case ops.Copy(target, source):
-            return target.block == block != source.block and _is_whole(program, target)
-        case ops.Launch():
-            return block in step.fills
-        case _:
-            return False
 
 
 def _is_whole(program: Program, view: ops.View) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tinote.runtime.memory import readable_size
@@ -117,13 +117,6 @@ class ArenaPlaces:
             self.freed.append((block.place, block.size))
             block.place = None
         self.collect()
-
-    def drop(self, blocks: Iterable[ResidentMemory]) -> None:
-        """Let the places of blocks go that the host holds."""
-        for block in blocks:
-            if block.place is not None and block.newest is Newest.HOST:
-                self.freed.append((block.place, block.size))
-                block.place = None
 
 
 def _rounded(nbytes: int) -> int:

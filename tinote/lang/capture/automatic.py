@@ -26,12 +26,13 @@ from tinote.lang.capture.agreement import Agreement
 from tinote.lang.capture.attempts import CANNOT, Attempts, StepCapture, runs_plainly
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
-from tinote.lang.capture.dependencies import Dependencies, place_of
+from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.instructions import NOWHERE_READY
 from tinote.lang.capture.recording import Following, Tables, kind_of
 from tinote.lang.capture.rehearsal import Rehearsal
+from tinote.lang.capture.trial import place_of_function
 from tinote.lang.capture.watching import Watch, may_watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
@@ -39,7 +40,6 @@ from tinote.program import operations as ops
 from tinote.program.overflow import may_overflow
 from tinote.program.program import Path, Program
 from tinote.runtime.memory import readable_size
-from tinote.source import NOWHERE
 
 LONGEST_STEP = 0.02
 """A step that takes longer, in seconds, is not captured: a replay would save almost nothing, and its validation takes
@@ -269,8 +269,7 @@ def _notes(error: CaptureError) -> None:
 
 
 def _changes(what: str, function: Any) -> CaptureError:
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return CaptureError(f"{CANNOT}{what}", NOWHERE if code is None else place_of(code))
+    return CaptureError(f"{CANNOT}{what}", place_of_function(function))
 
 
 class _Refused(Exception):

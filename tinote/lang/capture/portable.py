@@ -351,8 +351,8 @@ class _Builder(FileMemory):
                 {numbers[one] for one in self._whole_blocks(native) if one in numbers}
                 for native in captured.tables.natives
             ]
-            for number in _Needs(captured.plan, overwritten).blocks:
-                if number >= 0 and memories[number] is not None:
+            for number in _needed(captured.plan, overwritten):
+                if memories[number] is not None:
                     needed.add(id(memories[number]))
             touched |= numbers.keys()
         return touched - needed
@@ -476,50 +476,25 @@ class _Function(Instructions):
         }
 
 
-class _Needs:
+def _needed(plan: Program, overwritten: Sequence[set[int]]) -> set[int]:
     """Live-in analysis: the blocks of a plan whose initial contents are used. `overwritten`: by code, the blocks that a
     launch overwrites before it reads them.
     """
+    needed: set[int] = set()
 
-    def __init__(self, plan: Program, overwritten: Sequence[set[int]]) -> None:
-        self._plan = plan
-        self._overwritten = overwritten
-        self.blocks: set[int] = set()
-        self._follow(plan.root, frozenset())
-
-    def _follow(self, path: Path, fresh: frozenset[int]) -> None:
+    def follow(path: Path, fresh: set[int]) -> None:
         """Those in `fresh` are overwritten by then."""
         for step in path.steps:
-            read, written = self._of(step)
-            self.blocks |= read - fresh
-            fresh |= written - self.blocks
+            whole = ops.filled_by(plan.blocks, step)
+            if isinstance(step, ops.Launch):
+                whole = overwritten[step.code] - {number for _, number, _ in step.pointers}
+            needed.update(ops.used_by(plan.codes, step) - whole - fresh)
+            fresh = fresh | (whole - needed)
         for side in path.sides.values():
-            self._follow(side, fresh)
+            follow(side, fresh)
 
-    def _of(self, step: Any) -> tuple[set[int], set[int]]:
-        """The blocks that a step reads, and those that it overwrites completely."""
-        plan = self._plan
-        match step:
-            case ops.Launch():
-                written = self._overwritten[step.code]
-                given = {number for _, number, _ in step.pointers}
-                read = {number for _, number, _ in plan.codes[step.code].pointers} - written
-                return read | given, written - given
-            case ops.Clear(block, offset, nbytes):
-                whole = offset == 0 and nbytes >= plan.blocks[block].nbytes
-                return (set(), {block}) if whole else ({block}, set())
-            case ops.Copy(target, source):
-                return ({source.block}, {target.block}) if target.is_all_of(plan.blocks[target.block]) else (
-                    {source.block, target.block}, set()
-                )  # fmt: skip
-            case ops.Fill(target, _, _):
-                return (
-                    (set(), {target.block}) if target.is_all_of(plan.blocks[target.block]) else ({target.block}, set())
-                )
-            case ops.LoadElement(_, source, _):
-                return {source.block}, set()
-            case _:
-                return set(), set()
+    follow(plan.root, set())
+    return needed
 
 
 def _number(kind: str, value: Any) -> Any:

@@ -194,14 +194,10 @@ class Prepared(Instructions):
             launcher = self._natives[step.code].launcher
             block = self._blocks[key] = launcher.acquire()
             self._held.append((launcher, block))
-            for slot, number, offset in step.pointers:
-                place = self.block_address(number) + offset if number >= 0 else 0
-                block.integers[slot // 8] = place
-                self._note_place(place, block.integers, slot // 8)
             for slot, extent in step.extents:
                 block.integers[slot // 8] = extent
             # The code refers to the session's memory, but here it may be a copy, or a block of the plan itself.
-            for slot, number, offset in self.plan.codes[step.code].pointers:
+            for slot, number, offset in (*step.pointers, *self.plan.codes[step.code].pointers):
                 place = self.block_address(number) + offset if number >= 0 else 0
                 block.integers[slot // 8] = place
                 self._note_place(place, block.integers, slot // 8)

@@ -191,15 +191,6 @@ class Listening(Listener):
         return code.launch_in_order(values)
 
 
-class Wary(Listening):
-    """As `Listening`, but rejects kernels that print before they run, since capture was not requested."""
-
-    def launch(self, code: Any, values: Any) -> Any:
-        if code.prints:
-            raise CaptureError("this cannot be captured: a kernel that prints", caller())
-        return code.launch_in_order(values)
-
-
 class Spans(Generic[T]):
     """An interval map: disjoint pieces of memory, each with a value."""
 

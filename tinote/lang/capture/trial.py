@@ -16,7 +16,7 @@ from tinote.errors import CaptureError, TinoteError
 from tinote.lang.capture.agreement import Agreement
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.dependencies import Dependencies, place_of
-from tinote.lang.capture.recording import Listening, Recording, Spans, Wary, blocks_of, kind_of
+from tinote.lang.capture.recording import Listening, Recording, Spans, blocks_of, kind_of
 from tinote.lang.capture.watching import ended_after
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
@@ -28,7 +28,7 @@ from tinote.program.program import Program
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.seam import listened
-from tinote.source import NOWHERE, Span
+from tinote.source import NOWHERE, Span, caller
 
 #: Number of consecutive calls in a validation; each starts from the state that the previous one left.
 CALLS = 3
@@ -431,8 +431,13 @@ class _Touching(Listening):
         return value
 
 
-class _TouchingWarily(_Touching, Wary):
-    """The same for a function that is captured automatically."""
+class _TouchingWarily(_Touching):
+    """The same for a function that is captured automatically: kernels that print are refused before they run."""
+
+    def launch(self, code: Any, values: Any) -> Any:
+        if code.prints:
+            raise CaptureError("this cannot be captured: a kernel that prints", caller())
+        return super().launch(code, values)
 
 
 class _States(Recording):

@@ -965,11 +965,6 @@ def tangents_in(value: Any) -> Any:
     return arranged(found, array.shape)
 
 
-def varies(tangents: Array) -> bool:
-    """Whether any of these may be other than zero."""
-    return tangents.dtype == object or bool(np.any(tangents))
-
-
 def arranged(numbers: Sequence[Any], shape: tuple[int, ...]) -> Array:
     """Numbers as an array of floats, or of objects where there are some of a step that is being captured."""
     if any(type(one) is Traced for one in numbers):
