@@ -16,14 +16,14 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
-from tinote.lang.ad.journal.events import Computed, Custom, Read, Write
+from tinote.lang.ad.functional.layer import Execute
+from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saved_values import RecordedLaunch, living_buffers
+from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import plain
 from tinote.lang.index_regions import IndexRegion
 from tinote.lang.session.state import session
 from tinote.source import Span, caller
@@ -143,17 +143,12 @@ class GradientCheck(Observer):
 
     def _run_again(self, journal: Journal) -> None:
         values: dict[int, float] = {}  # of traced numbers
+        here = Execute()
         for event in journal.events:
-            if isinstance(event, RecordedLaunch):
-                event.run_again(values)
-            elif isinstance(event, Write):
+            if isinstance(event, Write):
                 self._write_again(event, values)
-            elif isinstance(event, Read):
-                values[event.number] = numbers(event.buffer)[event.position].item()
-            elif isinstance(event, Computed):
-                pairs = zip(event.sources, event.operands, strict=True)
-                operands = [values.get(number, plain(operand)) for number, operand in pairs]
-                values[event.number] = event.rule.value(*operands)
+            else:
+                event.emit(here, values)
 
     def _write_again(self, write: Write, values: dict[int, float]) -> None:
         if id(write) not in self._written:  # to a gradient

@@ -210,7 +210,7 @@ class Bound:
                 )
             made = _argument(task, position, found[position], trace, duals)
             if made.stand_in is not None:
-                self._stand_ins.add(made.stand_in, _numpy(made.given), position)
+                self._stand_ins.add(made.stand_in, numpy_view(made.given), position)
             self.inputs.append(made)
             found[position] = made.number if made.number is not None else made.field
         self.inputs += [Input(field) for field in task.wrt]
@@ -300,7 +300,7 @@ def _argument(task: DifferentiatedFunction, position: int, value: Any, trace: Tr
                 hint=f"pass {int(value)}.0, or choose other arguments with argnums=",
             )
         return Input(number=trace.new(value if type(value) is Traced else float(value)))
-    array = _numpy(value)
+    array = numpy_view(value)
     if array is None or array.dtype.kind != "f":
         what = f"an array of {array.dtype}" if array is not None else repr(value)
         raise DifferentiationError(
@@ -315,7 +315,7 @@ def _idle_key(position: int, array: Array | StandIn) -> tuple[Any, ...]:
     return position, array.shape, numpy_type(array.dtype) if isinstance(array, StandIn) else array.dtype
 
 
-def _numpy(value: Any) -> Any:
+def numpy_view(value: Any) -> Any:
     """The NumPy view of an array or tensor; None for any other object."""
     if isinstance(value, np.ndarray):
         return value
@@ -327,7 +327,7 @@ def _numpy(value: Any) -> Any:
 
 def arrays_among(values: Iterable[Any]) -> list[Array]:
     """The arrays and tensors among arguments that can be written, as NumPy's."""
-    found = [_numpy(value) for value in values]
+    found = [numpy_view(value) for value in values]
     return [array for array in found if array is not None and array.flags.writeable]
 
 

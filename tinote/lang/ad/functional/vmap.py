@@ -8,7 +8,6 @@ copy after another.
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.errors import CaptureError, DifferentiationError, TinoteError, at_users_frames, users_trace
-from tinote.lang.ad.functional.inputs import shape_of
+from tinote.lang.ad.functional.inputs import numpy_view, shape_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.memory.states import ShadowsBefore, State
 from tinote.lang.capture.batch import Batch, in_member
@@ -359,14 +358,9 @@ def _leaf(value: Any, axis: int | None, what: str) -> _Leaf:
 
 
 def _as_array(value: Any) -> Array | None:
-    if isinstance(value, np.ndarray):
-        return value
     if isinstance(value, Field):
         return value.array_copy() if active_listener() is not None else value.held()
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return value.detach().numpy()
-    return None
+    return numpy_view(value)
 
 
 def _check_shape(field: Field, value: Any) -> None:

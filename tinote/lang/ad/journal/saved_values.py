@@ -26,7 +26,6 @@ from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.undo import Overwritten, UndoLog
 from tinote.lang.data.layout import array_over
-from tinote.lang.data.traced import Traced
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING, AccessRegions, BufferRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, RecordingNeeds, observed_arguments, own
@@ -254,18 +253,12 @@ class RecordedLaunch(RecordedOperation):
         finally:
             recorder.under_way = None
         if self.results:
-            known.update(zip(self.results, [one for one in results if type(one) is Traced], strict=True))
+            floats = [one for t, one in zip(instance.primal.results, results, strict=False) if t.kind == "f"]
+            known.update(zip(self.results, floats, strict=True))
 
     def drop_saved(self) -> None:
         """Free the data for its gradient: there will be no further sweep."""
         self.copies, self.old_values = _NO_COPIES, None
-
-    def run_again(self, numbers: dict[int, float]) -> None:
-        """Run the launch itself with other values for traced numbers, and store its results there."""
-        results = self.instance.primal.launch(self.replay_arguments(numbers))
-        if self.flow is not None:
-            floats = [value for t, value in zip(self.instance.primal.results, results, strict=False) if t.kind == "f"]
-            numbers.update(zip(self.flow.outputs, floats, strict=True))
 
     def _values(
         self, copies: Mapping[Buffer, Memory], changed: frozenset[Buffer], further: list[BoundArray]
