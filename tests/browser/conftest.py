@@ -1,8 +1,8 @@
 """A real JupyterLab and a real headless Chromium for tests of the widgets.
 
 `notebook(*cells)` writes a notebook, opens it in the browser with a fresh kernel, and returns a `Page` to drive it.
-Chromium is found as `$CHROMIUM` or on the path; without it, or without playwright, the tests are skipped, unless `CI`
-is set: there a missing browser is a failure.
+Chromium is found as `$CHROMIUM` or on the path, in its form without a window if that is there; without it, or without
+playwright, the tests are skipped, unless `CI` is set: there a missing browser is a failure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, WEBGPU_OPTIONS, Desk, Lab, Page, new_page, running_chromium, running_lab
+from tests.browser.harness import (
+    HEADLESS_SHELL,
+    WEBGPU_OPTIONS,
+    Desk,
+    Lab,
+    Page,
+    new_page,
+    running_chromium,
+    running_lab,
+)
 from tests.browser.looks import Pictures
 
 try:
@@ -54,7 +63,7 @@ def playwright() -> Iterator[Any]:
     """
     if sync_playwright is None:
         _missing("playwright")
-    if CHROMIUM is None:
+    if HEADLESS_SHELL is None:
         _missing("chromium")
     with sync_playwright() as found:
         yield found
@@ -63,14 +72,14 @@ def playwright() -> Iterator[Any]:
 @pytest.fixture(scope="package")
 def chromium(playwright: Any) -> Iterator[Any]:
     """A headless Chromium."""
-    with running_chromium(playwright) as browser:
+    with running_chromium(playwright, program=HEADLESS_SHELL) as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def chromium_with_gpu(playwright: Any) -> Iterator[Any]:
     """A headless Chromium that has WebGPU, which a CPU stands in for."""
-    with running_chromium(playwright, *WEBGPU_OPTIONS) as browser:
+    with running_chromium(playwright, *WEBGPU_OPTIONS, program=HEADLESS_SHELL) as browser:
         yield browser
 
 
