@@ -7,6 +7,7 @@ docstrings. There are no exceptions.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import subprocess
@@ -137,18 +138,21 @@ def examples() -> Iterator[tuple[str, str]]:
         yield path.name, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
-SOURCES = {
-    path.relative_to(PROJECT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((PROJECT / "tinote").rglob("*.py"))
-}
+@functools.cache
+def sources() -> dict[str, tuple[ast.AST, ...]]:
+    """The nodes of each module of the package: the module, its statements, and what is in them."""
+    return {
+        path.relative_to(PROJECT).as_posix(): tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        for path in sorted((PROJECT / "tinote").rglob("*.py"))
+    }
 
 
-def literals(module: ast.Module) -> Iterator[tuple[int, str]]:
+def literals(module: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """The texts in a module that are no docstrings: what is in braces of an f-string is left out."""
-    statements = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
-    parts = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in node.values}
+    statements = {id(node.value) for node in module if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in module if isinstance(node, ast.JoinedStr) for part in node.values}
     others = statements | parts
-    for node in ast.walk(module):
+    for node in module:
         if isinstance(node, ast.JoinedStr) and id(node) not in statements:
             texts = [one.value if isinstance(one, ast.Constant) else "x" for one in node.values]
             yield node.lineno, "".join(map(str, texts))
@@ -170,9 +174,9 @@ def public_docstrings() -> Iterator[tuple[str, str]]:
                 yield f"{name}.{member}", "\n\n".join([text.summary, text.text, *text.sections.values()])
 
 
-def first_sentences(module: ast.Module) -> Iterator[tuple[int, str]]:
+def first_sentences(module: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """The first sentences of a module's docstrings."""
-    for node in ast.walk(module):
+    for node in module:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
             yield getattr(node, "lineno", 1), re.split(r"(?<=[.:;])\s|\n\n", text, maxsplit=1)[0]
 
@@ -185,7 +189,7 @@ def test_texts_in_markdown_have_no_retired_words() -> None:
 
 
 def test_messages_and_the_commands_help_have_no_retired_words() -> None:
-    check((f"{name}:{line}", text) for name, module in SOURCES.items() for line, text in literals(module))
+    check((f"{name}:{line}", text) for name, module in sources().items() for line, text in literals(module))
 
 
 def test_texts_of_pages_and_examples_have_no_retired_words() -> None:
@@ -195,7 +199,7 @@ def test_texts_of_pages_and_examples_have_no_retired_words() -> None:
 def test_messages_say_what_must_be() -> None:
     """`x must be positive, not -1`, in place of `x is -1; it is more than 0`."""
     loose = re.compile(r"\b(?:is|are|of) x; (?:it|they) (?:is|are|has|have)\b")
-    texts = [(f"{name}:{line}", text) for name, module in SOURCES.items() for line, text in literals(module)]
+    texts = [(f"{name}:{line}", text) for name, module in sources().items() for line, text in literals(module)]
     assert [place for place, text in texts if loose.search(text)] == []
 
 
@@ -204,13 +208,13 @@ def test_docstrings_of_public_names_have_no_retired_words() -> None:
 
 
 def test_first_sentences_have_no_retired_words() -> None:
-    check((f"{name}:{line}", one) for name, module in SOURCES.items() for line, one in first_sentences(module))
+    check((f"{name}:{line}", one) for name, module in sources().items() for line, one in first_sentences(module))
 
 
 def test_retired_names_are_neither_defined_nor_mentioned() -> None:
-    named = {name: set(re.findall(r"\w+", name)) for name in SOURCES}
-    for name, module in SOURCES.items():
-        named[name] |= {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    named = {name: set(re.findall(r"\w+", name)) for name in sources()}
+    for name, module in sources().items():
+        named[name] |= {node.name for node in module if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for name, text in markdown():
         named.setdefault(name, set()).update(re.findall(r"`(\w+)`", text))
     found = [f"{place}: {word}" for place, words in named.items() for word in words & RENAMED.keys()]
@@ -237,9 +241,9 @@ RETIRED_IN_NAMES = {
 }
 
 
-def definitions(module: ast.Module) -> Iterator[str]:
+def definitions(module: Iterable[ast.AST]) -> Iterator[str]:
     """The names that a module gives: to functions, classes, parameters, variables and attributes."""
-    for node in ast.walk(module):
+    for node in module:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -262,7 +266,7 @@ def test_what_counts_as_a_retired_name(name: str, found: bool) -> None:
 
 
 def test_names_have_no_retired_words() -> None:
-    named = {name: {*definitions(module), *re.split(r"[/.]", name)} for name, module in SOURCES.items()}
+    named = {name: {*definitions(module), *re.split(r"[/.]", name)} for name, module in sources().items()}
     tests = subprocess.run(["git", "ls-files", "tests"], cwd=PROJECT, capture_output=True, text=True, check=True)
     named["tests"] = set(re.split(r"[/.\n]", tests.stdout))
     found = [
