@@ -52,7 +52,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
 
 HEADLESS_SHELL = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or CHROMIUM
 """The same browser without the window that Chromium has even where there is no screen: a notebook that is opened, and
-whose view plays, takes a third less of processor time. Where it is not installed, Chromium itself.
+whose view plays, takes a quarter less of processor time. Where it is not installed, Chromium itself.
 """
 
 CHROMIUM_OPTIONS = [
