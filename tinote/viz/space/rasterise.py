@@ -16,6 +16,7 @@ small highlight (Blinn and Phong). The page's shaders in `static/views/scene.js`
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ import numpy as np
 from tinote.ir.types import f32, f64, i32, i64, u8
 from tinote.lang.data.types import ndarray
 from tinote.lang.kernels.func import func
-from tinote.lang.maths.arithmetic import bit_cast, cast
+from tinote.lang.maths.arithmetic import bit_cast, cast, ceil
 from tinote.lang.maths.elementary import sqrt
 from tinote.lang.maths.language import atomic_min, ndrange
 from tinote.viz.space.camera import CameraFrame, Eye, axes, framed
@@ -74,88 +75,115 @@ def leave(samples, at, depth, number):
         atomic_min(samples[at], key)
 
 
-def cover_spheres(
+@func
+def projected_sphere(centers, radii, n, in_pixels, camera):
+    """Where a sphere is seen: its depth, the column and row of its centre, and its radius in the units of the scene and
+    in samples.
+    """
+    x, y, z = centers[n, 0], centers[n, 1], centers[n, 2]
+    depth = -(camera[8] * x + camera[9] * y + camera[10] * z + camera[11])
+    w = 1.0
+    if camera[18] > 0:
+        w = depth
+    radius = radii[min(n, radii.shape[0] - 1)]
+    across = radius
+    if in_pixels:
+        radius *= w / camera[12]
+    else:
+        across *= camera[12] / w
+    u = camera[14] + camera[12] * (camera[0] * x + camera[1] * y + camera[2] * z + camera[3]) / w
+    v = camera[15] - camera[13] * (camera[4] * x + camera[5] * y + camera[6] * z + camera[7]) / w
+    return depth, u, v, radius, max(across, SMALLEST)
+
+
+@func
+def square_of(u, v, across):
+    """The top, left and side of a square around a disc, always of the same size for one radius: a processor cannot
+    guess how long rows are.
+    """
+    return int(v - across + 0.5), int(u - across + 0.5), int(ceil(2.0 * across))
+
+
+def find_spheres(
     centers: ndarray(f32, 2),  # type: ignore[valid-type]
     radii: ndarray(f32, 1),  # type: ignore[valid-type]
     in_pixels: i32,  # type: ignore[valid-type]
     camera: ndarray(f32, 1),  # type: ignore[valid-type]
-    samples: ndarray(i64, 1),  # type: ignore[valid-type]
     columns: i32,  # type: ignore[valid-type]
     rows: i32,  # type: ignore[valid-type]
     box: ndarray(f32, 2),  # type: ignore[valid-type]
     farthest: ndarray(i32, 2),  # type: ignore[valid-type]
     square: i32,  # type: ignore[valid-type]
-    first: i32,  # type: ignore[valid-type]
+    seen: ndarray(u8, 1),  # type: ignore[valid-type]
 ) -> i32:  # type: ignore[valid-type]
-    """Leave each sphere in the samples of its disc, at the depth of its front, if its centre is within `box`, three
-    pairs. How many of them are. `farthest`: what `bound` has made of the samples for squares of side `square`; 0 if it
-    has not.
+    """Which spheres may be seen, as 1 or 0: those whose centres are within `box`, three pairs, and that are in the
+    picture and in front of what `bound` has found to be `farthest` in squares of side `square`; 0 if it has not. How
+    many are within the box.
     """
-    within = 0
+    count = 0
     for n in range(centers.shape[0]):
         x, y, z = centers[n, 0], centers[n, 1], centers[n, 2]
-        depth = -(camera[8] * x + camera[9] * y + camera[10] * z + camera[11])
-        given = radii[min(n, radii.shape[0] - 1)]
-        inside = (
-            x >= box[0, 0]
-            and x <= box[0, 1]
-            and y >= box[1, 0]
-            and y <= box[1, 1]
-            and z >= box[2, 0]
-            and z <= box[2, 1]
-        )
-        if inside:
-            within += 1
-        if inside and depth > camera[16] and depth < camera[17] and given > 0:
-            w = 1.0
-            if camera[18] > 0:
-                w = depth
-            radius = given
-            across = given
-            if in_pixels:
-                radius = given * w / camera[12]
-            else:
-                across = given * camera[12] / w
-            across = max(across, SMALLEST)
-            u = camera[14] + camera[12] * (camera[0] * x + camera[1] * y + camera[2] * z + camera[3]) / w
-            v = camera[15] - camera[13] * (camera[4] * x + camera[5] * y + camera[6] * z + camera[7]) / w
-            if u > -across and v > -across and u < columns + across and v < rows + across:
-                scale = 1.0 / (across * across)
-                # No sample of the sphere is nearer: where something else is, no depth need be worked out.
-                nearest = cast(bit_cast(cast(max(depth - radius, camera[16]), f32), i32), i64) << 32
-                if across < SMALL:
-                    # A square around the disc, always of the same size: a processor cannot guess how long rows are.
-                    side = int(2.0 * across) + 1
-                    top, left = int(v - across + 0.5), int(u - across + 0.5)
-                    bottom = min(rows, top + side)
-                    if side <= square and top >= 0 and left >= 0:
-                        if farthest[min(top, rows - 1), min(left, columns - 1)] <= cast(nearest >> 32, i32):
-                            bottom = top  # Nothing of it is seen.
-                    for row in range(max(0, top), bottom):
-                        down = row + 0.5 - v
-                        for column in range(max(0, left), min(columns, left + side)):
-                            at = row * columns + column
+        within = (x >= box[0, 0]) & (x <= box[0, 1]) & (y >= box[1, 0]) & (y <= box[1, 1])
+        within = within & (z >= box[2, 0]) & (z <= box[2, 1])
+        count += int(within)
+        depth, u, v, radius, across = projected_sphere(centers, radii, n, in_pixels, camera)
+        shown = within & (depth > camera[16]) & (depth < camera[17]) & (radii[min(n, radii.shape[0] - 1)] > 0)
+        shown = shown & (u > -across) & (v > -across) & (u < columns + across) & (v < rows + across)
+        found = int(shown)
+        if shown:
+            top, left, side = square_of(u, v, across)
+            if (side <= square) & (top >= 0) & (left >= 0):
+                nearest = bit_cast(cast(max(depth - radius, camera[16]), f32), i32)
+                if farthest[min(top, rows - 1), min(left, columns - 1)] <= nearest:
+                    found = 0
+        seen[n] = cast(found, u8)
+    return count
+
+
+def cover_spheres(
+    centers: ndarray(f32, 2),  # type: ignore[valid-type]
+    radii: ndarray(f32, 1),  # type: ignore[valid-type]
+    in_pixels: i32,  # type: ignore[valid-type]
+    camera: ndarray(f32, 1),  # type: ignore[valid-type]
+    columns: i32,  # type: ignore[valid-type]
+    rows: i32,  # type: ignore[valid-type]
+    samples: ndarray(i64, 1),  # type: ignore[valid-type]
+    found: ndarray(i64, 1),  # type: ignore[valid-type]
+    first: i32,  # type: ignore[valid-type]
+):
+    """Leave the spheres of the numbers `found` in the samples of their discs, at the depth of their fronts."""
+    for place in range(found.shape[0]):
+        n = cast(found[place], i32)
+        depth, u, v, radius, across = projected_sphere(centers, radii, n, in_pixels, camera)
+        scale = 1.0 / (across * across)
+        # No sample of the sphere is nearer: where something else is, no depth need be worked out.
+        nearest = cast(bit_cast(cast(max(depth - radius, camera[16]), f32), i32), i64) << 32
+        if across < SMALL:
+            top, left, side = square_of(u, v, across)
+            for row in range(max(0, top), min(rows, top + side)):
+                down = row + 0.5 - v
+                for column in range(max(0, left), min(columns, left + side)):
+                    at = row * columns + column
+                    right = column + 0.5 - u
+                    left_over = 1.0 - (down * down + right * right) * scale
+                    if (left_over > 0.0) & (samples[at] > nearest):
+                        front = depth - radius * sqrt(left_over)
+                        if front > camera[16]:
+                            leave(samples, at, front, first + n)
+        else:
+            for row in range(max(0, int(v - across)), min(rows, int(v + across) + 1)):
+                down = row + 0.5 - v
+                left_over = 1.0 - down * down * scale
+                if left_over > 0.0:
+                    half = across * sqrt(left_over)
+                    begin, end = max(0, int(u - half + 0.5)), min(columns, int(u + half + 0.5))
+                    for column in range(begin, end):
+                        at = row * columns + column
+                        if samples[at] > nearest:
                             right = column + 0.5 - u
-                            left_over = 1.0 - (down * down + right * right) * scale
-                            if (left_over > 0.0) & (samples[at] > nearest):
-                                front = depth - radius * sqrt(left_over)
-                                if front > camera[16]:
-                                    leave(samples, at, front, first + n)
-                else:
-                    for row in range(max(0, int(v - across)), min(rows, int(v + across) + 1)):
-                        down = row + 0.5 - v
-                        left_over = 1.0 - down * down * scale
-                        if left_over > 0.0:
-                            half = across * sqrt(left_over)
-                            begin, end = max(0, int(u - half + 0.5)), min(columns, int(u + half + 0.5))
-                            for column in range(begin, end):
-                                at = row * columns + column
-                                if samples[at] > nearest:
-                                    right = column + 0.5 - u
-                                    front = depth - radius * sqrt(max(left_over - right * right * scale, 0.0))
-                                    if front > camera[16]:
-                                        leave(samples, at, front, first + n)
-    return within
+                            front = depth - radius * sqrt(max(left_over - right * right * scale, 0.0))
+                            if front > camera[16]:
+                                leave(samples, at, front, first + n)
 
 
 def bound(
@@ -530,7 +558,8 @@ def shade(
             picture[row, column, 2] = cast(blue * share + 0.5, u8)
 
 
-_cover_spheres, _cover_triangles, _cover_lines = fixed(cover_spheres), fixed(cover_triangles), fixed(cover_lines)
+_find_spheres, _cover_spheres = fixed(find_spheres), fixed(cover_spheres)
+_cover_triangles, _cover_lines = fixed(cover_triangles), fixed(cover_lines)
 _bound, _project, _shade = fixed(bound), fixed(project), fixed(shade)
 
 
@@ -775,15 +804,16 @@ class Rasteriser:
         if count > columns * rows:
             ends = [round(share * count) for share in BATCHES]
             farthest, along = np.empty((2, rows, columns), np.int32)
-            square = int(2.0 * min(float(spheres.radii.max()) if spheres.in_pixels else 1.5, SMALL)) + 1
+            square = math.ceil(2.0 * min(float(spheres.radii.max()) if spheres.in_pixels else 1.5, SMALL))
+        seen = np.empty(count, np.bool_)
         for begin, end in itertools.pairwise(ends):
             if begin:
                 _bound(self._samples, rows, columns, square, along, farthest)
             radii = spheres.radii if len(spheres.radii) == 1 else spheres.radii[begin:end]
-            within += _cover_spheres(
-                spheres.points[begin:end], radii, spheres.in_pixels, camera, self._samples, columns, rows, box,
-                farthest, square if begin else 0, begin,
-            )  # fmt: skip
+            sight = (spheres.points[begin:end], radii, spheres.in_pixels, camera, columns, rows)
+            found = seen[begin:end]
+            within += _find_spheres(*sight, box, farthest, square if begin else 0, found.view(np.uint8))
+            _cover_spheres(*sight, self._samples, np.flatnonzero(found), begin)
         return within
 
 
