@@ -486,6 +486,12 @@ class CompilerBug(Exception):
         self.detail = detail
 
 
+def with_article(value: object) -> str:
+    """The type of a value in a sentence: "a list", "an ndarray"."""
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
 def shown(value: object) -> str:
     """A value as messages spell it: large integers by their size, since Python refuses to spell out the longest, and
     objects that cannot be shown by their type.

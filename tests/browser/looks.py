@@ -1,4 +1,6 @@
-"""How views look: pictures in both themes and at both widths, for a person to look at, and what cannot be read."""
+"""How views look: pictures in both themes and at several widths, for a person to look at, and what cannot be read, hit,
+or used with other means than eyes and a mouse.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from axe_playwright_python.base import AXE_SCRIPT
 from PIL import Image
 
 from tests.browser.harness import Page
@@ -14,6 +17,9 @@ from tests.browser.waiting import poll
 
 WIDTHS = (1280, 800)
 PHONE = 390
+ALL_WIDTHS = (PHONE, 800, 1280, 1600)
+"""Those of pictures for a person to look at; a front end has no room for a notebook on the narrowest."""
+
 THEMES = ("light", "dark")
 LEAST_CONTRAST = 4.5
 """What WCAG 2 asks for text of an ordinary size."""
@@ -191,6 +197,24 @@ def unreadable(page: Any, least: int = 8) -> list[tuple[str, str]]:
     return missing + [(why, text) for why, text in faults]
 
 
+FRONT_ENDS = (".jp-RenderedImage", ".jp-RenderedSVG", ".noUi-handle")
+"""Parts of outputs that front ends make of pictures, without a name, and ipywidgets of its sliders."""
+
+# What axe, the accessibility checker, finds in these places: `[the rule and what it asks, the part of the page]`.
+CHECKED = """async ([places, exclude]) => {
+    const include = [...document.querySelectorAll(places)];
+    const found = await axe.run({ include, exclude }, { resultTypes: ['violations'] });
+    return found.violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => [`${id}: ${help}`, html]));
+}"""
+
+
+def inaccessible(page: Any, places: str) -> list[tuple[str, str]]:
+    """What axe finds wrong in these places, and where."""
+    if not page.evaluate("() => Boolean(window.axe)"):
+        page.evaluate(AXE_SCRIPT)
+    return [(why, html[:200]) for why, html in page.evaluate(CHECKED, [places, list(FRONT_ENDS)])]
+
+
 class Pictures:
     """Looks at pages in every look: what they show must be readable. Takes pictures of what is not, and if they are
     wanted of all the rest, into `folder` as `<name>_<width>_<theme>_<number>.png`.
@@ -207,30 +231,33 @@ class Pictures:
         is called in each look.
         """
         opened.page.add_style_tag(content="#jupyterlab-splash { display: none }")  # It fades over the new theme.
-        for width in WIDTHS:
+        for width in ALL_WIDTHS[1:] if self.wanted else WIDTHS:
             opened.page.set_viewport_size({"width": width, "height": height})
             for theme in THEMES:
                 opened.set_theme(f"JupyterLab {theme.capitalize()}")
                 opened.page.evaluate("() => document.querySelector('.jp-Cell').scrollIntoView()")
                 opened.next_frame()
                 check()
-                self._take(opened.page, f"{name}_{width}_{theme}", ".jp-Cell-outputArea", least)
+                self._take(
+                    opened.page, f"{name}_{width}_{theme}", ".jp-Cell-outputArea", ".jp-OutputArea-output > *", least
+                )
 
     def of_page(self, page: Any, name: str) -> None:
         """A page that shows one view and nothing else."""
-        for width in (*WIDTHS, PHONE):
+        for width in ALL_WIDTHS if self.wanted else (*WIDTHS, PHONE):
             page.set_viewport_size({"width": width, "height": page.viewport_size["height"]})
             for theme in THEMES:
                 page.emulate_media(color_scheme=theme)
                 dark = "document.querySelector('main').classList.contains('is-dark')"
                 page.wait_for_function(f"() => {dark} === {str(theme == 'dark').lower()}")
                 page.evaluate("() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
-                self._take(page, f"{name}_{width}_{theme}", "body")
+                self._take(page, f"{name}_{width}_{theme}", "body", "html")
 
-    def _take(self, page: Any, name: str, parts: str, least: int = 8) -> None:
+    def _take(self, page: Any, name: str, parts: str, checked: str, least: int = 8) -> None:
         readable = False
         try:
             poll(lambda: unreadable(page, least) + unusable(page), [], SETTLE_SECONDS)
+            assert inaccessible(page, checked) == []
             readable = True
         finally:
             if self.wanted or not readable:

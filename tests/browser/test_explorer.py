@@ -210,7 +210,7 @@ def test_the_keyboard_moves_through_stages_and_lines(gravity):
     page.keyboard.press("Enter")
     page.locator(".right .lines").blur()
     poll(lambda: lit(page, ".source"), ["        U[None] += -1 / r.norm(1e-3)"])
-    expect(page.locator("footer .words")).to_have_text(re.compile("^Pinned line 11:"))
+    expect(page.locator(".foot .words")).to_have_text(re.compile("^Pinned line 11:"))
     # Keys stay in the explorer: the notebook has neither new cells nor another mode.
     expect(page.locator(".jp-Cell")).to_have_count(1)
     assert gravity.problems == []
@@ -265,7 +265,7 @@ def test_kernel_and_gradient_take_turns(alone):
 
 def test_unchanged_steps_are_folded_away(alone):
     page = alone
-    options = page.get_by_role("option")
+    options = page.locator("[role=option].stage")
     before = poll(lambda: options.count(), bool)
     toggle = page.locator("button.unchanged")
     expect(toggle).to_have_text(re.compile("^[1-9]"))
@@ -363,7 +363,7 @@ def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
     names = page.locator(".stage .name").all_text_contents
     before = poll(lambda: names(), bool)
     page.locator(".stage", has_text="assembly").click()
-    page.get_by_role("button", name="LLVM's own passes …").click()
+    page.get_by_role("option", name="LLVM's own passes …").click()
     after = poll(lambda: names(), lambda found: len(found) > len(before))
     at = after.index("LLVM IR")
     between = after[at + 1 : after.index("LLVM, optimised")]
@@ -374,7 +374,7 @@ def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
     assert {"SROA", chosen} <= set(between) and len(after) == len(before) + len(between)
     # What was selected is still selected, under another number.
     expect(selected_stage(page)).to_have_text("assembly")
-    expect(page.get_by_role("button", name="LLVM's own passes …")).to_have_count(0)
+    expect(page.get_by_role("option", name="LLVM's own passes …")).to_have_count(0)
     page.locator(".stage", has_text=chosen).first.click()
     poll(lambda: having(page, ".right", "is-new"), lambda lines: any(made in text for text in lines))
     expect(page.locator(".sentence")).to_have_text(re.compile(rf"^{chosen}[^A-Z]*{reported}"))

@@ -220,7 +220,7 @@ def test_instructions_and_constants_explain_themselves(standalone, kernel):
     multiply = page.locator(".right .row.is-current .code")
     multiply.locator(".word-key").hover()
     expect(multiply).to_have_attribute("title", re.compile("^a · b"))
-    expect(page.locator("footer .words")).to_have_text(re.compile(r"mul\w*: a · b"))
+    expect(page.locator(".foot .words")).to_have_text(re.compile(r"mul\w*: a · b"))
     page.get_by_role("searchbox", name="Search in all stages").press("Escape")
     page.locator(".right .lines").evaluate("(lines) => { lines.scrollTop = 0 }")
 
@@ -231,7 +231,7 @@ def test_instructions_and_constants_explain_themselves(standalone, kernel):
     page.get_by_role("button", name="No labels").click()
     poll(labels, [])
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
-    page.get_by_role("region", name="Stage on the right").get_by_role("button", name="Copy").click()
+    page.get_by_role("group", name="Stage on the right").get_by_role("button", name="Copy").click()
     copied = poll(lambda: page.evaluate("() => window.copied"), bool)
     assert copied.count("\n") > 40 and "ret" in copied and ".L" in copied
     page.locator(".stage", has_text="LLVM IR").click()

@@ -81,7 +81,7 @@ def test_the_full_screen_with_an_open_panel_is_no_higher_than_the_screen(standal
     for name in ("Tasks", "Vectorisation", "Values"):
         open_panel(page, name)
         poll(lambda: page.evaluate(TOO_HIGH), 0)
-        expect(page.locator(".tinote-explorer footer")).to_be_in_viewport()
+        expect(page.locator(".tinote-explorer .foot")).to_be_in_viewport()
         poll(lambda: len(rows(page, ".right")), lambda count: count >= 3)
     page.screenshot(path=str(pictures.folder / "full_screen.png"))
 
@@ -149,7 +149,7 @@ def small(standalone):
 def test_a_click_on_a_variable_goes_to_its_definition(small):
     store = small.locator(".left .row", has_text="store @x").last
     store.locator("[data-name='%c']").hover()
-    words = small.locator("footer .words")
+    words = small.locator(".foot .words")
     expect(words).to_have_text("%c: click for its definition, 1 use")
     store.locator("[data-name='%c']").click()
     current_line(small, ".left", "%c: f32 = add %b, 0.0f32")

@@ -42,7 +42,7 @@ def test_a_tape_lights_up_its_lines_and_opens_its_kernels(standalone, tape):
     launch = page.locator(".right .row", has_text="launch grow.grad").first
     launch.locator(".word-key").hover()
     poll(lambda: [text.strip() for text in lit(page, ".source")], ["grow(0.5)"])
-    expect(page.locator("footer")).to_contain_text("launch: runs a kernel")
+    expect(page.locator(".foot")).to_contain_text("launch: runs a kernel")
     page.locator(".source .row .code", has_text=re.compile(r"^\s+energy\(\)$")).hover()
     poll(lambda: lit(page, ".right"), lambda lines: any("launch energy.grad" in text for text in lines))
     page.get_by_role("searchbox", name="Search").fill("launch grow")

@@ -97,7 +97,7 @@ def advance(view: Any) -> None:
     expect(view.locator(".tinote-view")).to_have_attribute("data-state", "paused")
     row = view.locator(".tinote-timeline")
     row.get_by_role("slider").press("Home")
-    expect(row.locator("output")).to_contain_text("ago")
+    expect(view.locator(".tinote-timeline-text")).to_contain_text("ago")
 
 
 def test_every_page_works(site: Path, page: Any) -> None:

@@ -399,7 +399,7 @@ FUNCTIONS = {
     "a new key": ("def step():\n    curl()\n    table[len(table)] = 1\n", "changes a dict"),
     "a set": ("def step():\n    curl()\n    seen.add(len(seen))\n", "changes a set"),
     "a queue": ("def step():\n    curl()\n    last.append(len(log))\n", "changes a deque"),
-    "an array": ("def step():\n    curl()\n    weights[0] += 1\n    y[0] = float(weights[0])\n", "changes a ndarray"),
+    "an array": ("def step():\n    curl()\n    weights[0] += 1\n    y[0] = float(weights[0])\n", "changes an ndarray"),
     "an array by another name": ("def step():\n    here = weights\n    here += 1\n    curl()\n", "'weights' in Python"),
     "a vector": ("def step():\n    curl()\n    aim[0] = aim[0] + 1\n", "changes a Vector"),
     "an iterator": ("def step():\n    y[0] = next(counts)\n", "whose state is not known"),

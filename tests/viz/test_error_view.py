@@ -89,7 +89,7 @@ def test_it_shows_what_the_text_shows_and_escapes_the_source():
     view = error_as_html(error)
     shown = text_of(view)
     for line in error.lines():
-        assert line in shown
+        assert line.replace("`", "") in shown  # What is code looks like it.
     assert "<script" not in view and "&lt;script&gt;" in view and "broken &amp; more.py" in view
     caret = re.search(r'<span class="caret">(.*?)</span>', view)
     assert caret is not None and "^" in caret[1]
@@ -131,7 +131,9 @@ def test_the_innermost_line_of_the_user_is_shown():
 def test_the_way_here_is_folded_and_begins_with_the_user():
     ti.init()
     error = raised_by(BROKEN, "broken.py")
-    folded = re.search(r"<details><summary>(.*?)</summary><pre>(.*?)</pre></details>", error_as_html(error), re.DOTALL)
+    folded = re.search(
+        r"<details><summary>(.*?)</summary><pre.*?>(.*?)</pre></details>", error_as_html(error), re.DOTALL
+    )
     assert folded is not None and "open" not in folded[0].partition(">")[0]
     rows = folded[2].splitlines()
     assert rows[0].startswith(str(Path(__file__))), "the program that called the package"

@@ -43,7 +43,7 @@ from tinote.compiler.pysource.names import (
     stored_names,
 )
 from tinote.compiler.pysource.origins import is_library, is_standard
-from tinote.errors import CaptureError, KernelSyntaxError
+from tinote.errors import CaptureError, KernelSyntaxError, with_article
 from tinote.lang.capture.contents import (
     CONTAINERS,
     FIXED,
@@ -671,7 +671,7 @@ class Reader(ast.NodeVisitor):
                 if not _is_bound(owner, getattr(owner, name, MISSING), held):
                     return
         elif is_ours(owner):
-            raise self._refusal(node, f"it changes a {type(owner).__name__} in Python")
+            raise self._refusal(node, f"it changes {with_article(owner)} in Python")
         elif owner is not MISSING:
             held = variables_of(owner)
             if held is None or not _is_plain_attribute(owner, name):
@@ -691,7 +691,7 @@ class Reader(ast.NodeVisitor):
                 self._assign(node, owner, key, f"what a {type(owner).__name__} in Python holds")
                 return
             if isinstance(owner, (*CONTAINERS, Matrix, Struct)):
-                raise self._refusal(node, f"it changes a {type(owner).__name__} in Python")
+                raise self._refusal(node, f"it changes {with_article(owner)} in Python")
         self.generic_visit(node)
 
     def _assigned(self, node: ast.AST, name: str) -> None:
@@ -744,7 +744,7 @@ class Reader(ast.NodeVisitor):
         elif isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
             owner = self._value(node.func.value)
             if isinstance(owner, CONTAINERS):
-                raise self._refusal(node, f"it changes a {type(owner).__name__} in Python")
+                raise self._refusal(node, f"it changes {with_article(owner)} in Python")
         self.generic_visit(node)
 
     def _called(self, node: ast.Call, called: Any) -> None:
@@ -787,7 +787,7 @@ def hint_for(called: Any) -> str:
 def _why_changes(called: Any) -> str | None:
     owner = getattr(called, "__self__", None)
     if isinstance(owner, CONTAINERS) and getattr(called, "__name__", "") in CHANGING:
-        return f"it changes a {type(owner).__name__} in Python"
+        return f"it changes {with_article(owner)} in Python"
     return None
 
 

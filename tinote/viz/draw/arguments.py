@@ -87,8 +87,7 @@ def shown(value: Any) -> str:
         return text
     if inspect.isroutine(value):
         return "a function"
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    return errors.with_article(value)
 
 
 @functools.cache

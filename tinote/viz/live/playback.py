@@ -16,7 +16,7 @@ from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.recording import FrameRecorder
 from tinote.viz.live.simulated import SimulatedView
 from tinote.viz.notebook.front_end import remember_output
-from tinote.viz.notebook.view import Frame, JobOutcome, Value, Worker
+from tinote.viz.notebook.view import Frame, JobOutcome, Value, Worker, reason_of
 
 FRAME_SECONDS = 1.0 / 60.0
 """A page paints no more often than this."""
@@ -133,15 +133,16 @@ class Playback:
         self.on_loop(lambda: self.spawn(self.deliver(make, ending, kind, page)))
 
     async def deliver(self, make: Callable[[], bytes], ending: str, kind: str, page: str) -> None:
-        """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download."""
+        """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download, or say there
+        why there is none. The simulation goes on.
+        """
         if self.view.comm is None:
             return
         outcome = await self.hired().run(make)
-        if outcome.value is None:
-            if outcome.error is not None:
-                self.fail(outcome.error)
-            return
-        self.view.send({"kind": "file", "ending": ending, "type": kind, "page": page}, buffers=[outcome.value])
+        if outcome.value is not None:
+            self.view.send({"kind": "file", "ending": ending, "type": kind, "page": page}, buffers=[outcome.value])
+        elif outcome.error is not None:
+            self.view.send({"kind": "refused", "page": page, "words": f"Not saved: {reason_of(outcome.error)}"})
 
     def record_or_save(self, page: str) -> None:
         """What the record button does: begin to keep frames, or hand over those that were kept."""

@@ -516,6 +516,8 @@ class LiveSimulation(DeclaredView):
                     lambda: whole_picture(self, self.frames.last_frame).png(), "png", "image/png", page
                 )
             case "page":
+                if self.state == "playing":
+                    self.pause()  # A page begins in the state that it was saved in.
                 text = lambda: export.text_of(self).encode()  # noqa: E731
                 self.playback.request_file(text, "html", "text/html", str(message.get("page")))
 

@@ -33,6 +33,9 @@ FRAMES = 40
 
 PACKAGE = Path(__file__).resolve().parents[3]
 
+SCROLLED = '<pre tabindex="0">'
+"""Long lines are scrolled, by keys too."""
+
 _ROW = re.compile(r"( *\d* +\| )(.*)", re.DOTALL)
 """A row of source text with its number, or of carets under one."""
 
@@ -80,7 +83,8 @@ def _raised(error: BaseException) -> str:
 
 
 def _line(kind: str, text: str) -> str:
-    return f'<p class="{kind}">{html.escape(text)}</p>'
+    words = re.sub("`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
+    return f'<p class="{kind}">{words}</p>'
 
 
 def _excerpt(span: Span) -> str:
@@ -93,7 +97,7 @@ def _excerpt(span: Span) -> str:
         else:
             kind = "source" if cut[1].strip(" |") else "caret"
             shown.append(f'<span class="number">{cut[1]}</span><span class="{kind}">{html.escape(cut[2])}</span>')
-    return f"<pre>{chr(10).join(shown)}</pre>" if shown else ""
+    return f"{SCROLLED}{chr(10).join(shown)}</pre>" if shown else ""
 
 
 def _manual_link(error: BaseException) -> str:
@@ -117,7 +121,7 @@ def _way_here(error: BaseException) -> str:
     if not rows:
         return ""
     text = html.escape("\n".join(rows))
-    return f"<details><summary>How the program came here</summary><pre>{text}</pre></details>"
+    return f"<details><summary>How the program came here</summary>{SCROLLED}{text}</pre></details>"
 
 
 def _frames(error: BaseException) -> list[str]:

@@ -19,6 +19,7 @@ from tinote.lang.kernels.kernel import Kernel
 from tinote.source import location_name
 from tinote.viz.draw.colormap import table
 from tinote.viz.draw.pictures import HAIRLINE, Picture
+from tinote.viz.draw.scale import number_text
 
 SIZE = 96
 """The longer side of the small picture, in pixels."""
@@ -70,9 +71,13 @@ def range_of(values: np.ndarray) -> str:
     """In words: the least and the greatest number, and how many are not finite."""
     finite = values[np.isfinite(values)]
     strange = values.size - finite.size
-    found = f"{finite.min():.5g} to {finite.max():.5g}" if finite.size else "no finite number"
+    found = (
+        f"{number_text(float(finite.min()), 5)} to {number_text(float(finite.max()), 5)}"
+        if finite.size
+        else "no finite number"
+    )
     if finite.size and finite.min() == finite.max():
-        found = f"all {finite.flat[0]:.5g}"
+        found = f"all {number_text(float(finite.flat[0]), 5)}"
     return f"{found}, {strange:,} not finite" if strange else found
 
 

@@ -29,6 +29,7 @@ from ipywidgets import DOMWidget
 from tinote.completion import Documented
 from tinote.errors import TinoteError, located_text
 from tinote.source import Span, location_name
+from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
 from tinote.viz.notebook.front_end import (
@@ -315,6 +316,14 @@ def describe_error(error: BaseException) -> str:
         place = location_name(Span(frame.filename, frame.lineno or 0))
         lines += [f"{place}, in {frame.name}", f"    {(frame.line or '').strip()}"]
     return "\n".join([*lines, *(line.rstrip() for line in traceback.format_exception_only(error))])
+
+
+def reason_of(error: BaseException) -> str:
+    """Why something cannot be done, in a line: an error of the user's code with its place, one about a view without."""
+    if not isinstance(error, TinoteError):
+        return f"{type(error).__name__}: {error}"
+    place = f"{location_name(error.span)}: " if error.span.line and not isinstance(error, ViewError) else ""
+    return place + error.message
 
 
 class LiveView(Documented, anywidget.AnyWidget):

@@ -354,7 +354,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def reason_of(error: Exception) -> str:
+def full_reason_of(error: Exception) -> str:
     """Why a view cannot run, as its page says it."""
     if isinstance(error, ViewError):  # What it is about is the view, and not the line that asks for the page.
         return error.message + (f"\nhelp: {error.hint}" if error.hint else "")
@@ -378,7 +378,7 @@ class Pages:
         try:
             found = running(view)
         except Exception as error:  # Also one of the user's step.
-            return self.picture(view.picture(), view.label or repr(view), reason_of(error))
+            return self.picture(view.picture(), view.label or repr(view), full_reason_of(error))
         return self.place(found, repr(view))
 
     def place(self, found: Running, name: str = "") -> str:

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinote.errors import TinoteError
 from tinote.lang.capture.automatic import StepAhead
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
 from tinote.runtime.seam import listeners
-from tinote.source import location_name
-from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.front_end import PAGE_TYPE, Bundle
+from tinote.viz.notebook.view import reason_of
 from tinote.viz.pages.bundle import ENGINES, payload, unpacked
-from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
+from tinote.viz.pages.export import Missing, Pages, Running, full_reason_of, running
 from tinote.viz.pages.functions import with_values
 
 LARGEST_MEMORY = 256 << 20
@@ -45,7 +43,7 @@ def _stored(view: Any) -> dict[str, Any]:
     try:
         made = running(view)
     except Exception as error:  # Also one of the user's step.
-        label, reason = view.label or repr(view), reason_of(error)
+        label, reason = view.label or repr(view), full_reason_of(error)
         return {"name": repr(view), "label": label, "reason": reason, "png": view.picture()}
     return {"name": repr(view), "running": {**made._asdict(), "missing": [list(one) for one in made.missing]}}
 
@@ -73,11 +71,7 @@ def kept(view: Any, largest: int) -> Kept:
     step = None if function is None else CapturedFunction(with_values(function, ()), (), unasked=True)
     try:
         made = running(view, unasked=True, step=step)
-    except TinoteError as error:
-        of_code = error.span.line and not isinstance(error, ViewError)  # which is about the view
-        place = f"{location_name(error.span)}: " if of_code else ""
-        return Kept("", place + error.message)
-    except Exception as error:  # An error of the user's step, which runs here unasked.
+    except Exception as error:  # Also one of the user's step, which runs here unasked.
         return Kept("", reason_of(error))
     memory = read_portable(made.described["program"]).description["memory"]["end"]
     if memory > LARGEST_MEMORY:

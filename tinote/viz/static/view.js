@@ -194,6 +194,9 @@ function keepKeys(el) {
 }
 
 /** An element with attributes, event listeners (`onclick: …`) and children. */
+/** What makes the title of a view in `root` the heading of its page, where that shows nothing else. */
+const asHeading = (root) => (root.matches("main") ? { role: "heading", "aria-level": 1 } : {});
+
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

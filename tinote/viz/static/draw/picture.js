@@ -13,7 +13,7 @@ function pictureOf(model, el, canvas = document.createElement("canvas")) {
   const width = axes.x ? 2 * Math.ceil((inner + (room.left + room.right) * scale) / 2) : inner;
   const parts = [stage, bar, chart].filter(Boolean);
   const heightOf = (part) => {
-    if (part === bar) return 38 * scale;
+    if (part === bar) return COLORBAR_HEIGHT * scale;
     if (part === stage) return Math.round(part.height + (room.top + room.bottom) * scale);
     return Math.round((part.height * width) / part.width);
   };
@@ -27,8 +27,11 @@ function pictureOf(model, el, canvas = document.createElement("canvas")) {
   context.fillRect(0, 0, width, height);
   let top = 0;
   for (const part of parts) {
-    if (part === bar) paintColorBar(context, model, bar, top, scale, width / scale);
-    else if (part === stage) {
+    if (part === bar) {
+      context.setTransform(scale, 0, 0, scale, 0, top);
+      bar.paint(context, width / scale);
+      context.setTransform(1, 0, 0, 1, 0, 0);
+    } else if (part === stage) {
       context.drawImage(part, room.left * scale, room.top * scale, part.width, part.height);
       if (axes.x) {
         context.setTransform(scale, 0, 0, scale, 0, 0);
@@ -63,25 +66,4 @@ function paintLegend(context, model, top, height, scale, dark) {
   });
   context.setTransform(1, 0, 0, 1, 0, 0);
   return height;
-}
-
-/** The bar of colours, `node`, as its text says. */
-function paintColorBar(context, model, node, top, scale, width) {
-  const dark = isDark(node);
-  context.setTransform(scale, 0, 0, scale, 0, top);
-  context.font = "13px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  context.fillStyle = dark ? "#e3e6ea" : "#222222";
-  const label = model.get("color_label");
-  if (label) context.fillText(label, 2, 14);
-  const left = label ? 12 + context.measureText(label).width : 16;
-  const across = width - 16 - left;
-  context.drawImage(node.querySelector(".tinote-strip"), left, 10, across, 9);
-  context.font = "11px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.fillStyle = dark ? "#aab2bd" : "#666666";
-  for (const tick of node.querySelectorAll(".tinote-ticks span"))
-    context.fillText(tick.textContent, left + (across * parseFloat(tick.style.left)) / 100, 28);
-  context.setTransform(1, 0, 0, 1, 0, 0);
 }

@@ -64,13 +64,13 @@ class Timeline {
   }
 }
 
-/** The row below a view that goes back: `go(number)` is called with the frame that is wanted. */
+/** The slider below a view that goes back: `go(number)` is called with the frame that is wanted; `text` names it. */
 function timelineRow(go) {
   const slider = make("input", { type: "range", step: 1, min: 0, max: 0, value: 0, "aria-label": "Timeline" });
   slider.addEventListener("input", () => go(Number(slider.value)));
   slider.title = "Timeline: drag, or press the arrow keys, to see earlier frames again";
   const text = make("output", { class: "tinote-timeline-text" });
-  const node = make("label", { class: "tinote-timeline" }, slider, text);
+  const node = make("div", { class: "tinote-timeline" }, slider);
   /** Show what `timeline` holds, and that its frame `past` is shown, or with null the present. */
   const show = (timeline, past) => {
     const newest = timeline.at(timeline.last);
@@ -82,5 +82,5 @@ function timelineRow(go) {
     text.textContent = ago ? counted(ago, "step ago", "steps ago") : "now";
     slider.setAttribute("aria-valuetext", text.textContent);
   };
-  return { node, show };
+  return { node, text, show };
 }

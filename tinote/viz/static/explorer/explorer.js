@@ -106,9 +106,9 @@ class Explorer {
     this.compare = toggleButton("Previous run", "", () => this.#togglePrevious());
     this.jumps = make("span", { class: "tools" }, this.fold, previous, next);
     const head = make(
-      "header",
-      {},
-      make("strong", { class: "title", title: name }, name),
+      "div",
+      { class: "head" },
+      make("strong", { class: "title", title: name, ...asHeading(this.root) }, name),
       this.switch.element,
       make("span", { class: "gap" }),
       this.search.element,
@@ -170,8 +170,8 @@ class Explorer {
       });
       lines.info = make("span", { class: "info" });
       lines.pane = make(
-        "section",
-        { class: `pane ${side}`, "aria-label": label },
+        "div",
+        { class: `pane ${side}`, role: "group", "aria-label": label },
         make(
           "div",
           { class: "pane-head" },
@@ -227,7 +227,7 @@ class Explorer {
       drawn: () => this.panels.renew("flow"),
     });
     this.search.host.panes = this.panes;
-    this.status = make("footer", { role: "status", "aria-live": "polite" });
+    this.status = make("div", { class: "foot", role: "status", "aria-live": "polite" });
     this.counts = make("span", { class: "counts" });
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);

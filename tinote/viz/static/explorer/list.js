@@ -35,6 +35,7 @@ class StageList {
       {
         type: "button",
         class: "more",
+        role: "option",
         title: "Run LLVM once more, and show the module after each of its own passes that changed something",
         onclick: () => this.#expand(),
       },
@@ -47,8 +48,8 @@ class StageList {
       onclick: () => this.#toggle(),
     });
     this.element = make(
-      "nav",
-      { class: "stages", "aria-label": "Stages" },
+      "div",
+      { class: "stages", role: "group", "aria-label": "Stages" },
       make("h2", {}, "Stages", this.filter),
       this.list,
       this.unchanged,

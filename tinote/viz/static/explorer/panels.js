@@ -21,7 +21,12 @@ class Panels {
       onkeydown: (event) => this.#key(event),
     });
     this.body = make("div", { class: "panel", role: "tabpanel", id: this.id, tabindex: 0, hidden: true });
-    this.element = make("section", { class: "drawer", "aria-label": "More about this kernel" }, this.tabs, this.body);
+    this.element = make(
+      "div",
+      { class: "drawer", role: "group", "aria-label": "More about this kernel" },
+      this.tabs,
+      this.body,
+    );
     this.body.addEventListener("pointerleave", () => host.left());
   }
 

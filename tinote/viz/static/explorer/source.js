@@ -6,8 +6,8 @@ class SourceLines extends Lines {
     super("Source", host);
     this.place = make("span", { class: "place" });
     this.section = make(
-      "section",
-      { class: "source", "aria-label": "Source" },
+      "div",
+      { class: "source", role: "group", "aria-label": "Source" },
       make("h2", {}, "Source", this.place),
       this.element,
     );

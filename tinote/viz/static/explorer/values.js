@@ -102,7 +102,7 @@ class Values {
     );
     const body = rows.map((row, number) => this.#row(row, number === nan, adjoints));
     const names = adjoints ? ["variable", "value", "adjoint", "times", ""] : ["variable", "value", "times", ""];
-    const head = names.map((name) => make("th", { scope: "col" }, name));
+    const head = names.map((name) => make(name ? "th" : "td", name ? { scope: "col" } : {}, name));
     return [
       note,
       make(

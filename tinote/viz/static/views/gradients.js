@@ -26,7 +26,7 @@ class GradientChart {
     this.root = make(
       "section",
       { class: "chart", "data-chart": chart.id },
-      make("h3", {}, chart.title),
+      make("h2", {}, chart.title),
       make("p", { class: "about" }, chart.about),
       legend,
       ...marks,
@@ -158,7 +158,7 @@ class GradientView {
     this.frame = make(
       "div",
       { class: "frame" },
-      make("header", {}, make("strong", { class: "title" }, facts.title)),
+      make("div", { class: "head" }, make("strong", { class: "title", ...asHeading(root) }, facts.title)),
       statements,
       ...this.charts.map((chart) => chart.root),
       kernelTable(facts.kernels),
@@ -205,7 +205,7 @@ function kernelTable({ heads, rows }) {
   );
   const head = [...heads.map((one) => make("th", { scope: "col" }, one)), make("td", { class: "bars" })];
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
-  return make("section", { class: "kernels" }, make("h3", {}, "Kernels"), make("div", { class: "sheet" }, table));
+  return make("section", { class: "kernels" }, make("h2", {}, "Kernels"), make("div", { class: "sheet" }, table));
 }
 
 /** Show the view in a page of its own. */

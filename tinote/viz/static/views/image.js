@@ -81,7 +81,7 @@ export default laidOut(({ model, el }) => {
   const restyle = () => {
     looks = model.get("marks");
     table = colorTable(model);
-    bar?.recolor();
+    bar?.renew();
     paint();
   };
   const unwatch = watchTraits(model, ["smooth", "marks", "table"], restyle);
@@ -90,10 +90,9 @@ export default laidOut(({ model, el }) => {
     paint();
   };
   pickOnClick(model, canvas);
-  const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, repaint: paint, resolve, read });
+  const dispose = simulationView({ model, el, stage: canvas, bar, show, repaint: paint, resolve, read });
   return () => {
     unwatch();
-    bar?.dispose();
     dispose();
   };
 });

@@ -301,7 +301,7 @@ export default laidOut(
     };
     const restyle = () => {
       readLook();
-      bar?.recolor();
+      bar?.renew();
       paint();
     };
     const takes = (event) => !inSpace || (!event.shiftKey && particleAt(placeOn(canvas, event)) >= 0);
@@ -313,7 +313,7 @@ export default laidOut(
       model,
       el,
       stage: canvas,
-      below: bar?.node,
+      bar,
       show,
       keep,
       remember,
@@ -328,8 +328,7 @@ export default laidOut(
     });
     return () => {
       unwatch();
-      bar?.dispose();
-      last?.bitmap?.close();
+        last?.bitmap?.close();
       dispose();
     };
   },

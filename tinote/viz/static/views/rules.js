@@ -30,10 +30,10 @@ class RuleView {
     const count = this.findings.length;
     const title = make(
       "strong",
-      { class: "title" },
+      { class: "title", ...asHeading(this.root) },
       count ? "Access rules: " + (count === 1 ? "one violation" : `${count} violations`) : "Access rules",
     );
-    const head = make("header", {}, title);
+    const head = make("div", { class: "head" }, title);
     this.finding = make("div", { class: "finding", role: "region" });
     const body = make("div", { class: "body" });
     if (count > 1) {
@@ -139,7 +139,7 @@ class RuleView {
   #source(finding) {
     const parts = finding.sources.flatMap((source) => {
       const rows = source.rows.flatMap((row) => this.#rows(row));
-      const heading = make("h3", {}, "Source", make("bdi", { class: "place", title: source.place }, source.place));
+      const heading = make("h2", {}, "Source", make("bdi", { class: "place", title: source.place }, source.place));
       if (!rows.length) return [heading, make("p", { class: "none" }, "The text is not available.")];
       return [
         heading,
@@ -213,7 +213,7 @@ class RuleView {
     return make(
       "section",
       { class: "launches", "aria-label": "Launches" },
-      make("h3", {}, "Launches"),
+      make("h2", {}, "Launches"),
       make("ol", {}, ...steps),
     );
   }
@@ -228,7 +228,7 @@ class RuleView {
     return make(
       "section",
       { class: "elements", "aria-label": "Elements" },
-      make("h3", {}, "Elements"),
+      make("h2", {}, "Elements"),
       ...parts,
       make("p", { class: "count" }, found.count),
       below,
@@ -262,7 +262,7 @@ class RuleView {
     return make(
       "section",
       { class: "fixes", "aria-label": "Fixes" },
-      make("h3", {}, finding.fixes.length > 1 ? "Ways to fix it" : "How to fix it"),
+      make("h2", {}, finding.fixes.length > 1 ? "Ways to fix it" : "How to fix it"),
       make("ol", { class: "fix-list" }, ...fixes),
     );
   }

@@ -175,8 +175,8 @@ function pickOnClick(model, stage) {
  * frame, also one that is not painted. Where a frame has to be decoded first, `show` gives a promise of the function
  * that paints it and returns the words. The last buffer of a frame holds the samples of the plot. `remember(message,
  * buffers)` gives what shows a frame again, once it has been kept: its arrays as `parts`, and `show()`; null for one
- * that cannot be. `resolve(scale)` paints the stage with so many pixels to a CSS pixel. `below`
- * stands between the stage and the buttons. Of presses on the stage the simulation gets those for which
+ * that cannot be. `resolve(scale)` paints the stage with so many pixels to a CSS pixel. The `bar` of
+ * colours stands between the stage and the buttons. Of presses on the stage the simulation gets those for which
  * `takes(event)` holds. `read(place)` tells in words what is there, or gives nothing where what makes the frames is to
  * be asked, once a mouse has rested for `wait` milliseconds. The kernel knows this copy of the view as `view`.
  */
@@ -184,7 +184,7 @@ function simulationView({
   model,
   el,
   stage,
-  below,
+  bar = null,
   show,
   keep = () => {},
   remember,
@@ -196,6 +196,7 @@ function simulationView({
   view = newName(),
 }) {
   const names = model.get("series");
+  const canStep = model.get("can_step");
   const history = new History(1 + names.length);
   const frame = stage && framed(model, stage);
   const width = model.get("width") + (frame?.wide ?? 0);
@@ -251,8 +252,7 @@ function simulationView({
   const controls = make(
     "div",
     { class: "tinote-controls", role: "toolbar", "aria-label": "Simulation controls" },
-    run,
-    step,
+    ...(canStep ? [run, step] : []),
   );
   if (model.get("can_reset")) controls.append(reset);
   const film = model.get("film") ? "Record a video" : "Record a GIF";
@@ -279,14 +279,15 @@ function simulationView({
     document.fullscreenElement === el ? document.exitFullscreen() : el.requestFullscreen(),
   );
   full.hidden = !document.fullscreenEnabled;
+  const speed = make("label", { class: "tinote-speed" }, slider, speedText);
+  const recorders = [record, gif].filter((one) => one && canStep);
   controls.append(
-    stop,
-    fit,
-    make("label", { class: "tinote-speed" }, slider, speedText),
-    make("span", { class: "tinote-files" }, record, ...(gif ? [gif] : []), save, more, full),
+    ...(canStep ? [stop, fit, speed] : [fit]),
+    make("span", { class: "tinote-files" }, ...recorders, save, more, full),
   );
   const status = make("div", { class: "tinote-status" });
   const kept = make("div", { class: "tinote-kept" });
+  const refused = make("div", { class: "tinote-kept", role: "status" }); // Why there is no file.
   const announce = make("div", { class: "tinote-announce", role: "status" });
   const alert = make("div", { class: "tinote-error", role: "alert", hidden: true });
   const group = make("div", {
@@ -319,7 +320,7 @@ function simulationView({
   };
   const hover = stage && hoverTip(stage, ask, wait);
   if (hover) frame.node.append(hover.tip);
-  if (below) group.append(below);
+  if (bar) group.append(bar.node);
   if (stage && model.get("can_point"))
     sendPointer(model, stage, (event) => {
       if (!takes(event)) return false;
@@ -328,7 +329,7 @@ function simulationView({
     });
 
   // The frames that were shown. What goes back pauses, and what goes on does so from the present.
-  const timeline = new Timeline(model.get("can_step") ? 1e6 * (model.get("timeline") ?? 0) : 0);
+  const timeline = new Timeline(canStep ? 1e6 * (model.get("timeline") ?? 0) : 0);
   remember ??= (message, buffers) => {
     const parts = ownParts(buffers.slice(0, -1));
     return { parts, show: () => show(message, parts) };
@@ -355,8 +356,7 @@ function simulationView({
   };
   const earlier = timelineRow(lookBack);
   if (timeline.limit > 0) group.append(earlier.node);
-  if (model.get("can_step")) group.append(controls);
-  group.append(status, kept, announce);
+  group.append(controls, make("div", { class: "tinote-line" }, status, earlier.text), kept, refused, announce);
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
@@ -429,6 +429,11 @@ function simulationView({
   el.addEventListener("fullscreenchange", onFull);
 
   const sample = () => (past === null ? history.latest : timeline.at(past).row);
+  // A narrow page gets a narrow chart, not small letters.
+  const roomAcross = () => {
+    const widest = model.get("width") * factor + (frame?.wide ?? 0);
+    return Math.min(widest, group.clientWidth || widest);
+  };
   const drawPlot = () => {
     if (!names.length) return;
     const dark = isDark(el);
@@ -437,9 +442,7 @@ function simulationView({
       key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]);
     });
     const height = model.get("chart_height") - 20; // The legend above the chart takes the rest.
-    const widest = model.get("width") * factor + (frame?.wide ?? 0);
-    // A narrow page gets a narrow chart, not small letters.
-    const across = Math.min(widest, group.clientWidth || widest);
+    const across = roomAcross();
     const form = `${across} × ${fineness}`;
     if (chart.dataset.form !== form) fitCanvas(chart, across, height, fineness);
     chart.dataset.form = form;
@@ -464,7 +467,8 @@ function simulationView({
     const recording = model.get("recording") ? [`recording, ${counted(recorded, "frame", "frames")}`] : [];
     const hit = model.get("picked") ?? null;
     const picked = hit === null ? [] : [`picked ${[hit].flat().join(", ")}`];
-    status.textContent = [`step ${said.step.toLocaleString("en")}`, ...said.words, ...picked, ...recording].join(" · ");
+    const steps = canStep ? [`step ${said.step.toLocaleString("en")}`] : [];
+    status.textContent = [...steps, ...said.words, ...picked, ...recording].join(" · ");
   };
   const describe = (step, words) => {
     said = { step, words };
@@ -525,6 +529,7 @@ function simulationView({
   };
   const drawAround = () => {
     frame?.draw();
+    bar?.draw(roomAcross(), fineness);
     drawPlot();
   };
   const showTheme = () => {
@@ -564,6 +569,7 @@ function simulationView({
     if (message.kind === "hovered" && message.view === view) hovered(message);
     // Of several copies of the view, the one whose button was pressed gets the file.
     if (message.kind === "file" && message.page === view) download(model, message.ending, message.type, buffers[0]);
+    if (["file", "refused"].includes(message.kind) && message.page === view) refused.textContent = message.words ?? "";
     if (message.kind === "ahead") keepAhead(message, buffers);
   };
   model.on("msg:custom", receive);

@@ -17,9 +17,9 @@ class SweepView {
     this.choose = choose;
     keepKeys(root);
     root.classList.add("tinote-sweep");
-    this.title = make("strong", { class: "title" });
+    this.title = make("strong", { class: "title", ...asHeading(root) });
     this.count = make("progress", { "aria-label": "Completed points" });
-    this.statements = make("ul", { class: "statements", role: "status" });
+    this.statements = make("ul", { class: "statements" });
     this.strip = draw("svg", { class: "strip", preserveAspectRatio: "none", role: "img" });
     this.plot = draw("svg", { class: "plot", "aria-hidden": "true" });
     this.stage = make("div", { class: "stage", tabindex: 0, role: "application" }, this.plot);
@@ -37,9 +37,9 @@ class SweepView {
     this.frame = make(
       "div",
       { class: "frame" },
-      make("header", {}, this.title, this.count),
+      make("div", { class: "head" }, this.title, this.count),
       this.strip,
-      this.statements,
+      make("div", { role: "status" }, this.statements),
       make("div", { class: "details" }, this.stage, this.particles),
       make("div", { class: "sheet", tabindex: 0, role: "region", "aria-label": "Points" }, table),
       this.more,
