@@ -15,6 +15,8 @@ import pytest
 from PIL import Image as Pillow
 
 import tinote as ti
+from tests.browser.harness import Page
+from tests.browser.looks import unusable
 from tests.browser.test_pages import Opened
 from tests.browser.test_pages import opened as opened  # a fixture
 from tests.browser.waiting import expect, poll, still_box
@@ -168,7 +170,7 @@ def test_the_plane_is_zoomed_and_moved_and_comes_back(opened: Callable[..., Open
         page.page.mouse.click(*middle)
         page.page.mouse.wheel(0, -600)
         fit = page.views.nth(view).get_by_role("button", name="Fit: show everything")
-        expect(fit).to_have_count(0 if view else 1)  # What has no step has no buttons.
+        expect(fit).to_have_count(1)
         poll(painted, whole.__ne__)
         if view == 0:
             # The place under the pointer stays, and its numbers have more digits.
@@ -216,6 +218,61 @@ def test_files_of_a_view_have_names_and_sizes(opened: Callable[..., Opened], mea
     page.button("Save as…", 2).click()
     plot.get_by_role("menuitem").first.press("Escape")
     expect(plot.get_by_role("menu")).to_be_hidden()
+    assert page.problems == []
+
+
+REFUSED = """
+import numpy as np
+import tinote as ti
+x = np.random.default_rng(0).random((9, 2))
+def step():
+    x[:] = (x + 0.01) % 1.0
+view = ti.viz.Particles(x, step, size=240)
+view
+"""
+
+
+def test_a_view_says_why_there_is_no_page_of_it_and_goes_on(notebook: Callable[..., Page]) -> None:
+    page = notebook(REFUSED)
+    page.run_all()
+    view = page.page.locator(".tinote-view")
+    view.get_by_role("button", name="Play").click()
+    page.wait("Number(document.querySelector('.tinote-view')?.dataset.step) > 5")
+    view.get_by_role("button", name="Save as…").click()
+    view.get_by_role("menuitem", name="Page that runs").click()
+    expect(view.locator(".tinote-kept").last).to_have_text(
+        re.compile(r"^Not saved: Cell In\[1\], line 6: .*an ndarray")
+    )
+    expect(view.get_by_role("alert")).to_be_hidden()
+    expect(view).to_have_attribute("data-state", "paused")  # A page begins where the view was.
+    before = int(view.get_attribute("data-step") or 0)
+    view.get_by_role("button", name="Play").click()
+    page.wait(f"Number(document.querySelector('.tinote-view').dataset.step) > {before + 5}")
+    assert page.problems == []
+
+
+STILL = """
+import numpy as np
+import tinote as ti
+ti.viz.Image(np.random.default_rng(0).random((9, 9)), size=240, name="cells")
+"""
+
+
+def test_a_view_without_a_step_is_saved_and_fills_the_screen(notebook: Callable[..., Page]) -> None:
+    page = notebook(STILL)
+    page.run_all()
+    view = page.page.locator(".tinote-view")
+    buttons = view.locator(".tinote-controls button:visible")
+    expect(buttons).to_have_count(3)
+    labels = [button.get_attribute("aria-label") for button in buttons.all()]
+    assert labels == ["Save a picture", "Save as…", "Full screen"]
+    with page.page.expect_download() as saved:
+        buttons.first.click()
+    assert saved.value.suggested_filename == "cells.png"
+    expect(view.locator(".tinote-status")).to_have_text(re.compile("^9 × 9 · 0"))
+    assert unusable(page.page) == []
+    buttons.last.click()
+    expect(view.get_by_role("button", name="Leave the full screen")).to_be_visible()
     assert page.problems == []
 
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tinote.viz import Image as ViewOfField
-from tinote.viz import Particles
+from tinote.viz import Particles, Scene
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import CHART_HEIGHT
 from tinote.viz.draw.film import write_film
@@ -125,6 +125,40 @@ def test_a_snapshot_is_a_picture(tmp_path: Path, name: str) -> None:
     assert ".png, .jpg" in str(refused.value.hint) and ".svg" in str(refused.value.hint)
     view.snapshot(tmp_path / "now.webp")
     assert Image.open(tmp_path / "now.webp").size == (40, 40)
+
+
+def finer_views() -> dict[str, Any]:
+    """Views of each kind: discs, strokes, light, texts, cells, covers and scenes."""
+    rng = np.random.default_rng(0)
+    plane, space = rng.random((40, 2)), rng.random((100, 3)).astype(np.float32)
+    axes = {"size": 160, "axes": True, "x_label": "x (m)"}
+    scene = Scene(**axes)
+    scene.particles(space, radius=0.05)
+    scene.lines(space[:2], width=3)
+    return {
+        "marks": Particles(plane, arrows=plane / 10, edges=[[0, 1]], energy=lambda: 2.0, **axes),
+        "light": Particles(plane, glow=True, size=160),
+        "cells": ViewOfField(rng.random((12, 9)), contours=4, size=160, color_label="u"),
+        "space": Particles(space, color=rng.random(100), cmap="plasma", **axes),
+        "cover": Particles(rng.random((200_000, 3)), size=160),
+        "scene": scene,
+    }
+
+
+@pytest.mark.parametrize("name", finer_views())
+def test_a_snapshot_with_more_pixels_shows_the_same_more_finely(tmp_path: Path, name: str) -> None:
+    view = finer_views()[name]
+    for scale in (1, 3):
+        view.snapshot(tmp_path / f"{scale}.png", scale=scale)
+    usual, finer = (np.asarray(Image.open(tmp_path / f"{scale}.png"), float) for scale in (1, 3))
+    rows, columns = usual.shape[:2]
+    assert finer.shape == (3 * rows, 3 * columns, 3)
+    blocks = finer.reshape(rows, 3, columns, 3, 3)
+    assert np.abs(blocks.mean(axis=(1, 3)) - usual).mean() < 3.0
+    # Not each pixel repeated, but for what is a picture in the page, too.
+    assert (blocks.std(axis=(1, 3)).max(axis=-1) > 10.0).mean() > (0.0 if name == "cover" else 0.01)
+    with pytest.raises(ViewError, match="scale must be from 1 to 8, not 9"):
+        view.snapshot(tmp_path / "9.png", scale=9)
 
 
 def elements(view: Any, path: Path) -> dict[str, list[ElementTree.Element]]:

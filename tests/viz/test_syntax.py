@@ -97,3 +97,11 @@ def test_lines_of_javascript_are_of_readable_length() -> None:
     assert len(files) > 10
     lines = [(file.name, line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     assert [(name, line) for name, line in lines if len(line) > 120] == []
+
+
+def test_gaps_of_views_are_tokens() -> None:
+    styles = {file.name: file.read_text("utf-8") for file in sorted(STATIC.rglob("*.css"))}
+    assert len(styles) > 10
+    assert {name: re.findall(r"(?<![-\w])gap: [^;]*px", text) for name, text in styles.items()} == {
+        name: [] for name in styles
+    }

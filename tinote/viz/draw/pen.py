@@ -36,6 +36,7 @@ class StagePicture(Protocol):
 
     width: int
     height: int
+    scale: int
     pixels: np.ndarray
 
     def elements(self) -> list[str]:
@@ -77,45 +78,49 @@ def text_width(text: str) -> float:
 
 
 class PixelPen:
-    """Draws into pixels, on white, or on an image that is there already."""
+    """Draws into pixels, on white, or on an image that is there already; `scale` of them to a unit, each way."""
 
-    def __init__(self, width: int, height: int, image: Image.Image | None = None) -> None:
-        self._image = image or Image.new("RGB", (width * SCALE, height * SCALE), (255, 255, 255))
+    def __init__(self, width: int, height: int, image: Image.Image | None = None, scale: int = 1) -> None:
+        self._scale = SCALE * scale
+        self._image = image or Image.new("RGB", (width * self._scale, height * self._scale), (255, 255, 255))
         self._draw = ImageDraw.Draw(self._image)
-        self._font = font(FONT * SCALE)
+        self._font = font(FONT * self._scale)
 
     def pixels(self) -> np.ndarray:
-        """The picture, (height, width, 3), uint8."""
+        """The picture, (height, width, 3), uint8, both times the scale."""
         return np.asarray(self._image.reduce(SCALE))
 
     def line(self, points: Sequence[Point], color: Color, width: float) -> None:
-        scaled = [(x * SCALE, y * SCALE) for x, y in points]
-        self._draw.line(scaled, fill=tuple(color), width=round(width * SCALE), joint="curve")
+        scaled = [(x * self._scale, y * self._scale) for x, y in points]
+        self._draw.line(scaled, fill=tuple(color), width=round(width * self._scale), joint="curve")
 
     def disc(self, center: Point, radius: float, color: Color) -> None:
-        (x, y), size = (part * SCALE for part in center), radius * SCALE
+        (x, y), size = (part * self._scale for part in center), radius * self._scale
         self._draw.ellipse((x - size, y - size, x + size, y + size), fill=tuple(color))
 
     def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
         x, y = place
-        self._draw.text((x * SCALE, y * SCALE), text, fill=tuple(color), font=self._font, anchor=anchor)
+        self._draw.text((x * self._scale, y * self._scale), text, fill=tuple(color), font=self._font, anchor=anchor)
 
     def upright(self, left: float, middle: float, text: str, color: Color) -> None:
         near, top, far, bottom = self._font.getbbox(text)
         tag = Image.new("RGB", (int(far - near) + 2, int(bottom - top) + 2), (255, 255, 255))
         ImageDraw.Draw(tag).text((1 - near, 1 - top), text, fill=tuple(color), font=self._font)
         turned = tag.rotate(90, expand=True)
-        self._image.paste(turned, (round(left * SCALE), round(middle * SCALE - turned.height / 2)))
+        self._image.paste(turned, (round(left * self._scale), round(middle * self._scale - turned.height / 2)))
 
     def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
-        columns = max(round(width * SCALE), 1)
+        columns = max(round(width * self._scale), 1)
         row = colors[np.arange(columns) * len(colors) // columns]
-        pixels = np.broadcast_to(row, (round(height * SCALE), columns, 3))
-        self._image.paste(Image.fromarray(np.ascontiguousarray(pixels)), (int(left * SCALE), round(top * SCALE)))
+        pixels = np.broadcast_to(row, (round(height * self._scale), columns, 3))
+        self._image.paste(
+            Image.fromarray(np.ascontiguousarray(pixels)), (int(left * self._scale), round(top * self._scale))
+        )
 
     def stage(self, left: float, top: float, picture: StagePicture) -> None:
-        pixels = np.repeat(np.repeat(picture.pixels, SCALE, axis=0), SCALE, axis=1)
-        self._image.paste(Image.fromarray(pixels), (round(left * SCALE), round(top * SCALE)))
+        times = self._scale // picture.scale
+        pixels = picture.pixels.repeat(times, axis=0).repeat(times, axis=1)
+        self._image.paste(Image.fromarray(pixels), (round(left * self._scale), round(top * self._scale)))
 
 
 class VectorPen:

@@ -48,12 +48,17 @@ def check_picture(path: Path, formats: Sequence[str]) -> None:
 
 
 class Picture:
-    """An RGB picture; `pixels` has shape (height, width, 3), uint8, rows from the top."""
+    """An RGB picture; `pixels` has shape (height, width, 3), uint8, rows from the top, or `scale` times as many
+    each way: what is drawn has the same coordinates, and is finer.
+    """
 
-    def __init__(self, width: int, height: int, background: Sequence[int] | np.ndarray = (0, 0, 0)) -> None:
+    def __init__(
+        self, width: int, height: int, background: Sequence[int] | np.ndarray = (0, 0, 0), scale: int = 1
+    ) -> None:
         self.width = width
         self.height = height
-        self.pixels = np.empty((height, width, 3), np.uint8)
+        self.scale = scale
+        self.pixels = np.empty((height * scale, width * scale, 3), np.uint8)
         self.fill(background)
 
     def fill(self, color: Sequence[int] | np.ndarray) -> None:
@@ -66,19 +71,19 @@ class Picture:
 
         Centres that are not finite, or whose disc is outside of the picture, are left out.
         """
-        radii = np.broadcast_to(np.asarray(radius, np.float32), (len(centers),))
+        rows, columns = self.pixels.shape[:2]
+        centers = np.asarray(centers) * self.scale
+        radii = np.broadcast_to(np.asarray(radius, np.float32) * np.float32(self.scale), (len(centers),))
         margin = (radii + 1.0)[:, None]
         with np.errstate(invalid="ignore"):
-            inside = np.all((centers > -margin) & (centers < np.array([self.width, self.height]) + margin), axis=1) & (
-                radii > 0
-            )
+            inside = np.all((centers > -margin) & (centers < np.array([columns, rows]) + margin), axis=1) & (radii > 0)
         kept = np.flatnonzero(inside)
         if not len(kept):
             return
-        coverage = np.zeros(self.width * self.height, np.float32)
+        coverage = np.zeros(columns * rows, np.float32)
         # The number of the disc on top, in a pixel: discs that cover at least half of it go before those that only
         # touch it.
-        top = np.zeros(self.width * self.height, np.int64) if colors.ndim == 2 else None
+        top = np.zeros(columns * rows, np.int64) if colors.ndim == 2 else None
         for extent in np.unique(np.ceil(radii[kept] + 0.5).astype(int)):
             members = kept[np.ceil(radii[kept] + 0.5).astype(int) == extent]
             self._stamp(centers, radii, members, int(extent), coverage, top)
@@ -111,8 +116,9 @@ class Picture:
             column, row = base[:, :1] + dx, base[:, 1:] + dy
             distance = np.hypot(column + 0.5 - center[:, :1], row + 0.5 - center[:, 1:])
             cover = (radii[part][:, None] + 0.5 - distance).clip(0.0, 1.0).astype(np.float32)
-            valid = (cover > 0) & (column >= 0) & (column < self.width) & (row >= 0) & (row < self.height)
-            flat = (row * self.width + column)[valid]
+            rows, columns = self.pixels.shape[:2]
+            valid = (cover > 0) & (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
+            flat = (row * columns + column)[valid]
             cover_here = cover[valid]
             np.maximum.at(coverage, flat, cover_here)
             if top is not None:
@@ -125,7 +131,7 @@ class Picture:
         """
         points = np.stack([begin, end], axis=1)
         # Pillow paints a polygon's outline too, half a pixel more all around: take it off beforehand.
-        half = max(0.0, width * SUPERSAMPLING / 2 - 0.5)
+        half = max(0.0, width * self.scale * SUPERSAMPLING / 2 - 0.5)
 
         def stroke(draw: ImageDraw.ImageDraw, line: list[float], color: tuple[int, ...]) -> None:
             x0, y0, x1, y1 = line
@@ -158,10 +164,11 @@ class Picture:
         finite = np.asarray(np.isfinite(points).all(axis=(1, 2)))
         if not finite.any():
             return
-        points = points[finite]
+        points, margin = points[finite] * self.scale, margin * self.scale
+        sides = self.pixels.shape[1::-1]
         each = np.broadcast_to(colors, (len(finite), 3))[finite]
-        low = np.floor(points.min(axis=(0, 1)) - margin - 1).clip(0, [self.width, self.height]).astype(int)
-        high = np.ceil(points.max(axis=(0, 1)) + margin + 1).clip(0, [self.width, self.height]).astype(int)
+        low = np.floor(points.min(axis=(0, 1)) - margin - 1).clip(0, sides).astype(int)
+        high = np.ceil(points.max(axis=(0, 1)) + margin + 1).clip(0, sides).astype(int)
         if (high <= low).any():
             return
         # Pillow counts from pixel centres, and keeps coordinates in 32 bits.
@@ -183,13 +190,25 @@ class Picture:
         """
         image = Image.fromarray(self.pixels)
         ink = tuple(int(part) for part in color)
-        ImageDraw.Draw(image).multiline_text((x, y), content, fill=ink, font=font(size), anchor=anchor)
+        place, size = (x * self.scale, y * self.scale), size * self.scale
+        ImageDraw.Draw(image).multiline_text(place, content, fill=ink, font=font(size), anchor=anchor)
         self.pixels[:] = np.asarray(image)
 
     def frame(self) -> None:
         """Draw a hairline around the picture, so that white on a white page has an edge."""
-        for edge in (self.pixels[0], self.pixels[-1], self.pixels[:, 0], self.pixels[:, -1]):
+        thin = self.scale
+        for edge in (self.pixels[:thin], self.pixels[-thin:], self.pixels[:, :thin], self.pixels[:, -thin:]):
             edge[:] = HAIRLINE
+
+    def lay(self, cover: np.ndarray, colors: np.ndarray) -> None:
+        """Lay `colors`, (3,) or one a pixel, over as much of each pixel, of 255, as `cover` says: (height, width)."""
+
+        def finer(array: np.ndarray) -> np.ndarray:
+            return array.repeat(self.scale, axis=0).repeat(self.scale, axis=1)
+
+        share = finer(cover)[:, :, None] / 255.0
+        ink = colors if colors.ndim == 1 else finer(colors)
+        self.pixels[:] = (self.pixels * (1.0 - share) + ink * share + 0.5).astype(np.uint8)
 
     def elements(self) -> list[str]:
         """The picture as elements of an SVG file."""
@@ -219,6 +238,10 @@ class Picture:
             return self.pixels
         height = max(1, round(self.pixels.shape[0] * width / self.pixels.shape[1]))
         return np.asarray(Image.fromarray(self.pixels).resize((width, height), Image.Resampling.LANCZOS))
+
+
+MakePicture = Callable[..., Picture]
+"""What makes a picture as `Picture` does: of its width, its height and its background."""
 
 
 def as_jpeg(pixels: np.ndarray, quality: int = 90) -> bytes:

@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 
 from tinote.viz.draw.arrays import ViewError, as_array
 from tinote.viz.draw.colormap import ColorScale
-from tinote.viz.draw.pictures import Picture
+from tinote.viz.draw.pictures import MakePicture, Picture
 from tinote.viz.live.arguments import (
     SMALLEST_SIDE,
     Renews,
@@ -243,13 +243,14 @@ class Image(AxedSimulation):
         """Cells across and upwards, and the column and row of a cell."""
         return 2, 2
 
-    def painted(self, make: type[Picture] = Picture) -> Picture:
+    def painted(self, make: MakePicture = Picture) -> Picture:
         """The cells, enlarged to the view's size."""
         assert self._cells is not None
         colors = self.look.scale.colors[self._cells] if self._cells.ndim == 2 else self._cells
         way = Pillow.Resampling.BILINEAR if self.smooth else Pillow.Resampling.NEAREST
         view = make(self.width, self.height)
-        view.pixels[:] = np.asarray(Pillow.fromarray(colors).resize((self.width, self.height), way))
+        sides = (self.width * view.scale, self.height * view.scale)
+        view.pixels[:] = np.asarray(Pillow.fromarray(colors).resize(sides, way))
         self.look.marks.paint(view)
         view.frame()
         return view

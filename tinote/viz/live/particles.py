@@ -17,8 +17,9 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pen import css
-from tinote.viz.draw.pictures import Picture, as_jpeg
+from tinote.viz.draw.pictures import MakePicture, Picture, as_jpeg
 from tinote.viz.draw.scale import number_text
+from tinote.viz.draw.vector import VectorPicture
 from tinote.viz.live.arguments import Renews, angle, argument, color_map, derived, number, optional, pixels
 from tinote.viz.live.axed import PlacedSimulation, fitted_ranges, ranges_of
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
@@ -420,20 +421,18 @@ class Particles(PlacedSimulation):
         """The trail: all of it, or the latest positions."""
         return Frame(*self.look.marks.trail_part(whole=whole))
 
-    def painted(self, make: type[Picture] = Picture) -> Picture:
+    def painted(self, make: MakePicture = Picture) -> Picture:
         """The particles as a picture."""
         captured, look = self._captured, self.look
         assert captured is not None
         paper = as_colors(look.sent["background"] or "white")
-        if isinstance(captured, Cover) or self.glow:
+        if make is VectorPicture and (isinstance(captured, Cover) or self.glow):
             make = Picture  # What they show is made pixel by pixel, from what is below.
         view = make(self.width, self.height, paper)
         look.marks.paint_below(view)
         if isinstance(captured, Cover):
             look.marks.paint_above(view)  # As in the page, which lays a cover over everything.
-            cover = captured.cover[:, :, None] / 255.0
-            ink = self._shown_colors if captured.colors is None else captured.colors
-            view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
+            view.lay(captured.cover, self._shown_colors if captured.colors is None else captured.colors)
         else:
             _paint_discs(view, captured, self._shown_colors, self._shown_radii, look)
             look.marks.paint_above(view)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import KINDS, ChartLook, as_series
-from tinote.viz.draw.pictures import Picture
+from tinote.viz.draw.pictures import MakePicture, Picture
 from tinote.viz.draw.scale import scale_form
 from tinote.viz.live.arguments import argument, ends, names, one_of, optional, sides
 from tinote.viz.live.simulation import CAPTURED, LiveSimulation, Quantities
@@ -127,5 +127,5 @@ class Plot(LiveSimulation):
         del sources
         return {}
 
-    def painted(self, make: type[Picture] = Picture) -> None:
+    def painted(self, make: MakePicture = Picture) -> None:
         """There is no stage above the plot."""

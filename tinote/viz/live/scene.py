@@ -19,7 +19,7 @@ import traitlets
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pen import css
-from tinote.viz.draw.pictures import Picture, as_jpeg
+from tinote.viz.draw.pictures import MakePicture, Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
 from tinote.viz.live.axed import LabelledSimulation, Range, ranges_of
 from tinote.viz.live.simulation import CAPTURED
@@ -644,13 +644,13 @@ class Scene(LabelledSimulation):
         down = np.linspace(0.0, 1.0, rows)[:, None]
         return ((1.0 - down) * top + down * bottom + 0.5).astype(np.uint8)[:, None]
 
-    def painted(self, make: type[Picture] = Picture) -> Picture:
+    def painted(self, make: MakePicture = Picture) -> Picture:
         """The scene as a picture."""
         assert self._captured is not None and self._eye is not None
         view = make(self.width, self.height)
-        view.pixels[:] = self._still.draw(
-            self._captured, self._eye, (self.width, self.height), self._sky(self.height, False), STILL_SAMPLES
-        )
+        rows, columns = view.pixels.shape[:2]
+        content, sky = self._captured.enlarged(view.scale), self._sky(rows, False)
+        view.pixels[:] = self._still.draw(content, self._eye, (columns, rows), sky, STILL_SAMPLES)
         if self._box is not None:
             paint_box(view, drawn_box(self._box, self._eye, (self.width, self.height)))
         view.frame()

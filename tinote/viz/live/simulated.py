@@ -10,7 +10,7 @@ import traitlets
 
 from tinote.viz.draw.chart import CHART_HEIGHT, History
 from tinote.viz.draw.colormap import ColorScale
-from tinote.viz.draw.pictures import Picture
+from tinote.viz.draw.pictures import MakePicture, Picture
 from tinote.viz.live.arguments import argument, derived
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.view import Frame, LiveView, describe_error
@@ -79,7 +79,7 @@ class SimulatedView(LiveView):
         """The present state as a frame, kept for `painted` as well. Runs on the worker, between steps."""
         raise NotImplementedError
 
-    def painted(self, make: type[Picture] = Picture) -> Picture | None:
+    def painted(self, make: MakePicture = Picture) -> Picture | None:
         """The state that was captured last as a picture of `width` × `height` pixels, on white where the view follows
         the page; None for a view that shows its plot alone. `make` may keep discs and strokes as they are, for a
         vector graphic.

@@ -56,6 +56,9 @@ CAPTURED = "the view may have captured it"
 UNATTENDED_SECONDS = 5.0
 """A slow simulation is left after this time there."""
 
+LARGEST_SCALE = 8
+"""Pixels of a picture for each of a view, each way."""
+
 PAGES = (".html", ".htm")
 """The endings of names that pages may have."""
 
@@ -355,7 +358,7 @@ class LiveSimulation(DeclaredView):
         return self._functions._replace(quantities=dict(self.frames.quantities), pointed=self.pointed())
 
     @checked
-    def snapshot(self, path: str | Path) -> None:
+    def snapshot(self, path: str | Path, scale: int = 1) -> None:
         """Write the present picture to a file.
 
         In an SVG, discs, strokes and the plot stay sharp at every size, and what is made of pixels is embedded.
@@ -364,27 +367,31 @@ class LiveSimulation(DeclaredView):
         ----------
         path : path
             The file, whose ending says the format.
+        scale : int, default 1
+            How many pixels the picture has for each of the view, each way: 2 or 3 for print.
 
         Raises
         ------
         ViewError
-            For an ending of another kind.
+            For an ending of another kind, and a scale that is not from 1 to 8.
 
         Examples
         --------
         >>> x = ti.Vector.field(2, ti.f32, shape=8)
         >>> view = ti.viz.Particles(x, size=320)
-        >>> view.snapshot("particles.png")
+        >>> view.snapshot("particles.png", scale=2)
         >>> ti.tools.imread("particles.png").shape
-        (320, 320, 3)
+        (640, 640, 3)
         """
         path = Path(path)
         check_picture(path, (*PICTURE_FORMATS, ".svg"))
+        if not 1 <= scale <= LARGEST_SCALE:
+            raise ViewError(f"scale must be from 1 to {LARGEST_SCALE}, not {scale}")
         if path.suffix.lower() == ".svg":
             self._capture_now()
             write_svg_of(self, self.frames.last_frame, path)
         else:
-            self._drawn().save(path)
+            self._drawn(scale).save(path)
 
     @checked
     def record(
@@ -455,10 +462,10 @@ class LiveSimulation(DeclaredView):
         if self.state != "playing" or self.frames.last_frame is None:
             self.playback.apart(self.frames.present)
 
-    def _drawn(self) -> Picture:
+    def _drawn(self, scale: int = 1) -> Picture:
         """What the worker has captured last, while it runs, else what is there now."""
         self._capture_now()
-        return whole_picture(self, self.frames.last_frame)
+        return whole_picture(self, self.frames.last_frame, scale)
 
     # What the base asks for.
 

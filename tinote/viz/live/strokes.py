@@ -196,7 +196,7 @@ def paint_strokes(
     elif len(strokes):
         _fill_strokes(
             picture.pixels,
-            np.ascontiguousarray(strokes, np.float64),
+            np.ascontiguousarray(strokes * picture.scale, np.float64),
             np.ascontiguousarray(np.atleast_2d(inks)),
             256.0 * np.atleast_1d(np.asarray(covers, np.float32)),
             int(rounded),
@@ -211,8 +211,8 @@ def paint_glows(picture: Picture, centers: np.ndarray, radii: Any, inks: np.ndar
     if len(centers):
         _fill_glows(
             picture.pixels,
-            np.ascontiguousarray(centers, np.float32),
-            np.ascontiguousarray(np.atleast_1d(radii), np.float32),
+            np.ascontiguousarray(centers * picture.scale, np.float32),
+            np.ascontiguousarray(np.atleast_1d(radii) * picture.scale, np.float32),
             np.ascontiguousarray(np.atleast_2d(inks)),
         )
 

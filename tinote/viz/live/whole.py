@@ -22,16 +22,16 @@ GRID_OVER = (0x8A, 0x90, 0x98)
 """Lines across a stage, whatever colours it has."""
 
 
-def whole_picture(view: SimulatedView, frame: Frame | None) -> Picture:
-    """What was captured last, in `frame`, and the plot below it."""
-    stage = view.painted()
+def whole_picture(view: SimulatedView, frame: Frame | None, scale: int = 1) -> Picture:
+    """What was captured last, in `frame`, and the plot below it, with `scale` pixels for each, each way."""
+    stage = view.painted(partial(Picture, scale=scale))
     parts = [stage.pixels] if stage is not None and "x" not in view.axes_shown else []
     width = _width(view)
     for height, draw in _drawn(view, frame, stage):
-        pen = PixelPen(width, height)
+        pen = PixelPen(width, height, scale=scale)
         draw(pen)
         parts.append(pen.pixels())
-    whole = Picture(width, sum(len(part) for part in parts))
+    whole = Picture(width, sum(len(part) for part in parts) // scale, scale=scale)
     whole.pixels[:] = np.concatenate(parts)
     return whole
 

@@ -127,6 +127,18 @@ class Content(NamedTuple):
     items: tuple[Item, ...]
     lighting: Lighting = STUDIO
 
+    def enlarged(self, scale: float) -> Content:
+        """The same for a picture with that many pixels for each: what is measured in pixels is larger."""
+
+        def larger(item: Item) -> Item:
+            if isinstance(item, Lines):
+                return item._replace(width=item.width * scale)
+            if isinstance(item, Spheres) and item.in_pixels:
+                return item._replace(radii=item.radii * np.float32(scale))
+            return item
+
+        return self._replace(items=tuple(map(larger, self.items)))
+
     def points(self) -> list[np.ndarray]:
         """The positions of all items, arrays (N, 3)."""
         found = [item.expanded().points if isinstance(item, Mesh) else item.points for item in self.items]
