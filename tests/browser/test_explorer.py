@@ -416,11 +416,11 @@ def test_the_dividers_move_and_the_body_fits_a_laptop(gravity):
 
     page.set_viewport_size({"width": 1280, "height": 720})
     _, body = poll(lambda: size(".tinote-explorer .body"), lambda found: found[1] <= 720 - 200)
-    stages, _ = poll(lambda: size("nav.stages"), lambda found: abs(found[1] - body) < 2)
+    stages, _ = poll(lambda: size(".stages"), lambda found: abs(found[1] - body) < 2)
     divider = page.get_by_role("separator", name="Width of the list of stages")
     divider.focus()
     page.keyboard.press("ArrowRight")
-    poll(lambda: size("nav.stages")[0], pytest.approx(stages + 16, abs=2))
+    poll(lambda: size(".stages")[0], pytest.approx(stages + 16, abs=2))
     box = still_box(page.get_by_role("separator", name="Width of the left pane"))
     left = still_box(page.locator(".pane.left"))["width"]
     page.mouse.move(box["x"] + 4, box["y"] + 50)
@@ -429,7 +429,7 @@ def test_the_dividers_move_and_the_body_fits_a_laptop(gravity):
     page.mouse.up()
     poll(lambda: size(".pane.left")[0], pytest.approx(left + 60, abs=3))
     divider.dblclick()
-    poll(lambda: size("nav.stages")[0], pytest.approx(stages, abs=2))
+    poll(lambda: size(".stages")[0], pytest.approx(stages, abs=2))
     assert gravity.problems == []
 
 

@@ -62,7 +62,7 @@ def test_it_opens_on_the_source_beside_the_final_stage(standalone, kernel):
 
 def test_panes_fold_away_and_dividers_move_in_both_directions(standalone):
     page = small(standalone, COMPARED)
-    stages, source = box_of(page, "nav.stages"), box_of(page, ".source")
+    stages, source = box_of(page, ".stages"), box_of(page, ".source")
     divider = page.get_by_role("separator", name="Height of the source")
     expect(divider).to_have_attribute("aria-orientation", "horizontal")
     divider.focus()
@@ -81,7 +81,7 @@ def test_panes_fold_away_and_dividers_move_in_both_directions(standalone):
     fold = page.get_by_role("button", name="The list of stages")
     expect(fold).to_have_attribute("aria-expanded", "true")
     fold.click()
-    poll(lambda: box_of(page, "nav.stages")["width"], lambda width: width < 40)
+    poll(lambda: box_of(page, ".stages")["width"], lambda width: width < 40)
     poll(lambda: box_of(page, ".pane.right")["width"], lambda width: width > pane + 100)
     page.get_by_role("button", name="The source").click()
     poll(lambda: box_of(page, ".source")["height"], lambda height: height < 40)
@@ -89,15 +89,15 @@ def test_panes_fold_away_and_dividers_move_in_both_directions(standalone):
     page.wait_for_function("() => location.hash.includes('hidden=stages-source')")
     page.reload()
     page.wait_for_selector("main[data-shown]")
-    poll(lambda: box_of(page, "nav.stages")["width"], lambda width: width < 40)
+    poll(lambda: box_of(page, ".stages")["width"], lambda width: width < 40)
     page.get_by_role("button", name="The list of stages").click()
-    poll(lambda: box_of(page, "nav.stages")["width"], pytest.approx(stages["width"], abs=2))
+    poll(lambda: box_of(page, ".stages")["width"], pytest.approx(stages["width"], abs=2))
     assert page.problems == []
 
 
 def test_a_divider_folds_a_pane_at_its_end_and_brings_it_back(standalone):
     page = small(standalone, COMPARED)
-    stages, source = box_of(page, "nav.stages"), box_of(page, ".source")
+    stages, source = box_of(page, ".stages"), box_of(page, ".source")
 
     def drag(name: str, right: float, down: float) -> None:
         place = still_box(page.get_by_role("separator", name=name))
@@ -110,10 +110,10 @@ def test_a_divider_folds_a_pane_at_its_end_and_brings_it_back(standalone):
     drag("Width of the list of stages", 30 - stages["width"], 0)
     fold = page.get_by_role("button", name="The list of stages")
     expect(fold).to_have_attribute("aria-expanded", "false")
-    poll(lambda: box_of(page, "nav.stages")["width"], lambda width: width < 40)
+    poll(lambda: box_of(page, ".stages")["width"], lambda width: width < 40)
     drag("Width of the list of stages", 200, 0)
     expect(fold).to_have_attribute("aria-expanded", "true")
-    poll(lambda: box_of(page, "nav.stages")["width"], pytest.approx(229, abs=8))
+    poll(lambda: box_of(page, ".stages")["width"], pytest.approx(229, abs=8))
     drag("Height of the source", 0, 20 - source["height"])
     expect(page.get_by_role("button", name="The source")).to_have_attribute("aria-expanded", "false")
     line = page.get_by_role("separator", name="Height of the source")

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import tinote as ti
-from tests.browser.looks import Pictures, unreadable
+from tests.browser.looks import Pictures, inaccessible, unreadable, unusable
 from tests.browser.test_pages import DARK, Opened, opened
 from tests.browser.waiting import expect, poll, still_box
 
@@ -198,12 +198,13 @@ def test_a_page_shows_earlier_frames(
             found.page.emulate_media(color_scheme=theme)
             poll(lambda: found.page.evaluate(DARK), theme == "dark")
             row.slider.press("PageDown")
-            poll(lambda: unreadable(found.page, 4), [])
+            poll(lambda: unreadable(found.page, 4) + unusable(found.page), [])
+            assert inaccessible(found.page, "html") == []
             poll(lambda: found.page.evaluate(FITS), True)
-            slider, text = still_box(row.slider), still_box(row.text)
-            assert (
-                slider["width"] > 200 and abs(slider["y"] + slider["height"] / 2 - text["y"] - text["height"] / 2) < 3
-            )
+            # The slider is as wide as what is above it, and what it shows stands at that edge.
+            slider, text, around = map(still_box, (row.slider, row.text, row.view.locator(".tinote-group")))
+            ends = [box["x"] + box["width"] for box in (slider, text, around)]
+            assert slider["x"] == pytest.approx(around["x"], abs=1) and ends == pytest.approx([ends[0]] * 3, abs=1)
             found.page.screenshot(path=pictures.folder / f"timeline_{kind}_{width}_{theme}.png", full_page=True)
     row.slider.press("End")
     row.goes_on()

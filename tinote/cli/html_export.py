@@ -109,7 +109,7 @@ class PageExporter(OfflineHTMLExporter):
         body, resources = super().from_notebook_node(nb, resources, **options)
         self.shown = tuple(pages.views)
         title = resources["metadata"].get("title") or resources["metadata"].get("name", "Notebook")
-        return pages.html(title, f"<main>\n{body}\n</main>", code_styles()), resources
+        return pages.html(title, body, code_styles()), resources
 
 
 def _placed(output: NotebookNode, pages: Pages) -> NotebookNode:

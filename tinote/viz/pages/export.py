@@ -264,7 +264,7 @@ def text_of(view: Any) -> str:
 
 def _text_of(view: Any, found: Running) -> str:
     pages = Pages()
-    return pages.html(view.name or view.label, f"<main>\n{pages.place(found)}\n</main>")
+    return pages.html(view.name or view.label, pages.place(found))
 
 
 @checked
@@ -318,7 +318,7 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
         if not pages.views:
             raise ViewError(f"a page shows live views and the controls that are bound to them: {name} is neither")
         warnings.warn(f"{Path(path).name} is without {name}: only Python knows what it does", stacklevel=2)
-    written = pages.html(title or "Live views", "<main>\n" + "\n".join(parts) + "\n</main>")
+    written = pages.html(title or "Live views", "\n".join(parts))
     return Page(_write(Path(path), written), len(written.encode()), tuple(pages.views))
 
 
@@ -397,8 +397,9 @@ class Pages:
             "</figure>"
         )
 
-    def html(self, title: str, body: str, styles: str = "") -> str:
-        """The text of the page."""
+    def html(self, title: str, content: str, styles: str = "") -> str:
+        """The text of the page. Its title is the heading of content without one, for screen readers."""
+        heading = "" if "<h1" in content else f'<h1 class="unseen">{as_text(title)}</h1>\n'
         kinds = {found.kind for found in self._running}
         has_scene = "scene" in kinds
         gpu = any(found.described.get("gpu") for found in self._running)
@@ -414,7 +415,7 @@ class Pages:
             styles=static_source(*STYLES) + styles,
             scripts=[compact(static_source("pages/boot.js"))],
             compressed=[joined(script) for script in scripts],
-            body=body,
+            body=f"<main>\n{heading}{content}\n</main>",
             kind="tinote-article",
             data=f'<script type="text/plain" id="tinote-data">{data}</script>',
             notices=[license_of_three()] if has_scene else [],
