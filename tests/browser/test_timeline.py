@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import tinote as ti
-from tests.browser.looks import Pictures, inaccessible, unreadable, unusable
+from tests.browser.looks import ALL_WIDTHS, PHONE, WIDTHS, Pictures, inaccessible, unreadable, unusable
 from tests.browser.test_pages import DARK, Opened, opened
 from tests.browser.waiting import expect, poll, still_box
 
@@ -24,7 +24,6 @@ __all__ = ["opened"]
 STEPS = 16
 BACK = 6
 KINDS = ("particles", "image", "plot", "scene")
-LOOKS = ((480, 900), (800, 900), (1280, 900))
 APART = {"particles": 0, "image": 0, "plot": 0, "scene": 120}
 """By how much the same frame may differ when it is painted again, of 255: WebGL anti-aliases edges as it likes."""
 
@@ -191,8 +190,8 @@ def test_a_page_shows_earlier_frames(
     row.goes_back(kind)
     row.slider.press("ArrowLeft")
     row.expect_step(STEPS - 1)
-    for width, height in LOOKS:
-        found.page.set_viewport_size({"width": width, "height": height})
+    for width in ALL_WIDTHS if pictures.wanted else (PHONE, *WIDTHS):
+        found.page.set_viewport_size({"width": width, "height": 900})
         for theme in ("light", "dark"):
             row.slider.press("End")
             found.page.emulate_media(color_scheme=theme)
@@ -205,7 +204,7 @@ def test_a_page_shows_earlier_frames(
             slider, text, around = map(still_box, (row.slider, row.text, row.view.locator(".tinote-group")))
             ends = [box["x"] + box["width"] for box in (slider, text, around)]
             assert slider["x"] == pytest.approx(around["x"], abs=1) and ends == pytest.approx([ends[0]] * 3, abs=1)
-            found.page.screenshot(path=pictures.folder / f"timeline_{kind}_{width}_{theme}.png", full_page=True)
+            found.page.screenshot(path=pictures.folder / f"page_{kind}_{width}_{theme}.png", full_page=True)
     row.slider.press("End")
     row.goes_on()
     assert found.problems == []
