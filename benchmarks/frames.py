@@ -155,9 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     described.add_argument("--windows", type=int, default=5, help="windows a case")
     options = described.parse_args(arguments)
     missed = False
-    print(
-        f"{'':<18} {'frames/s':>8} {'goal':>5} {'first ms':>8}   {'  '.join(f'{name:>7}' for name in PARTS)}  ms of processor time"
-    )
+    heads = "  ".join(f"{name:>7}" for name in PARTS)
+    print(f"{'':<18} {'frames/s':>8} {'goal':>5} {'first ms':>8}   {heads}  ms of processor time")
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root,
         running_lab(Path(root)) as lab,
@@ -171,8 +170,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             below = found.rate < case.goal
             missed |= below
             work = "  ".join(f"{found.work[part]:7.1f}" for part in PARTS)
-            print(
-                f"{name:<18} {found.rate:8.1f} {case.goal:5.0f} {found.first:8.0f}   {work}{'  below' if below else ''}",
-                flush=True,
-            )
+            rates = f"{found.rate:8.1f} {case.goal:5.0f} {found.first:8.0f}"
+            print(f"{name:<18} {rates}   {work}{'  below' if below else ''}", flush=True)
     return int(missed)
