@@ -489,7 +489,8 @@ class CompilerBug(Exception):
 def with_article(value: object) -> str:
     """The type of a value in a sentence: "a list", "an ndarray"."""
     name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    # The name of NumPy's arrays begins with the name of a letter.
+    return f"{'an' if name.lower().startswith(('a', 'e', 'i', 'o', 'u', 'nd')) else 'a'} {name}"
 
 
 def shown(value: object) -> str:

@@ -197,12 +197,12 @@ def unreadable(page: Any, least: int = 8) -> list[tuple[str, str]]:
     return missing + [(why, text) for why, text in faults]
 
 
-FRONT_ENDS = (".jp-RenderedImage", ".jp-RenderedSVG", ".noUi-handle")
+FRONT_ENDS = ".jp-RenderedImage, .jp-RenderedSVG, .noUi-handle"
 """Parts of outputs that front ends make of pictures, without a name, and ipywidgets of its sliders."""
 
 # What axe, the accessibility checker, finds in these places: `[the rule and what it asks, the part of the page]`.
 CHECKED = """async ([places, exclude]) => {
-    const include = [...document.querySelectorAll(places)];
+    const include = [...document.querySelectorAll(places)].filter((node) => !node.closest(exclude));
     const found = await axe.run({ include, exclude }, { resultTypes: ['violations'] });
     return found.violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => [`${id}: ${help}`, html]));
 }"""
@@ -212,7 +212,7 @@ def inaccessible(page: Any, places: str) -> list[tuple[str, str]]:
     """What axe finds wrong in these places, and where."""
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
-    return [(why, html[:200]) for why, html in page.evaluate(CHECKED, [places, list(FRONT_ENDS)])]
+    return [(why, html[:200]) for why, html in page.evaluate(CHECKED, [places, FRONT_ENDS])]
 
 
 class Pictures:
@@ -257,7 +257,8 @@ class Pictures:
         readable = False
         try:
             poll(lambda: unreadable(page, least) + unusable(page), [], SETTLE_SECONDS)
-            assert inaccessible(page, checked) == []
+            faults = inaccessible(page, checked)
+            assert not faults, faults
             readable = True
         finally:
             if self.wanted or not readable:

@@ -241,7 +241,7 @@ def test_a_view_says_why_there_is_no_page_of_it_and_goes_on(notebook: Callable[.
     view.get_by_role("button", name="Save as…").click()
     view.get_by_role("menuitem", name="Page that runs").click()
     expect(view.locator(".tinote-kept").last).to_have_text(
-        re.compile(r"^Not saved: Cell In\[1\], line 6: .*an ndarray")
+        re.compile(r"^Not saved: Cell In\[1\], line 5: .*an ndarray")
     )
     expect(view.get_by_role("alert")).to_be_hidden()
     expect(view).to_have_attribute("data-state", "paused")  # A page begins where the view was.
