@@ -355,8 +355,12 @@ function simulationView({
     paintAgain(timeline.at(past ?? timeline.last));
   };
   const earlier = timelineRow(lookBack);
-  if (timeline.limit > 0) group.append(earlier.node);
-  group.append(controls, make("div", { class: "tinote-line" }, status, earlier.text), kept, refused, announce);
+  const line = make("div", { class: "tinote-line" }, status);
+  if (timeline.limit > 0) {
+    group.append(earlier.node);
+    line.append(earlier.text);
+  }
+  group.append(controls, line, kept, refused, announce);
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
