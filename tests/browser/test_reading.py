@@ -269,9 +269,8 @@ def test_a_view_without_a_step_is_saved_and_fills_the_screen(notebook: Callable[
     with page.page.expect_download() as saved:
         buttons.first.click()
     assert saved.value.suggested_filename == "cells.png"
-    expect(view.locator(".tinote-line")).to_have_text(
-        re.compile("^9 × 9 · 0[^a-z]*to [^a-z]*$")
-    )  # Neither steps nor time.
+    # Neither steps nor a place in time.
+    expect(view.locator(".tinote-line")).to_have_text(re.compile("^9 × 9 · 0[^a-z]*to [^a-z]*$"))
     assert unusable(page.page) == []
     buttons.last.click()
     expect(view.get_by_role("button", name="Leave the full screen")).to_be_visible()
