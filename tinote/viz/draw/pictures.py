@@ -201,7 +201,7 @@ class Picture:
             edge[:] = HAIRLINE
 
     def lay(self, cover: np.ndarray, colors: np.ndarray) -> None:
-        """Lay colours over the share of each pixel that `cover` says, of 255: (height, width); one colour, or one each."""
+        """Lay colours, (3,) or one each, over the share of each pixel, of 255, that `cover` (height, width) says."""
 
         def finer(array: np.ndarray) -> np.ndarray:
             return array.repeat(self.scale, axis=0).repeat(self.scale, axis=1)
