@@ -377,7 +377,7 @@ class Arguments:
 
     @property
     def filled(self) -> list[Buffer]:
-        """Fields and ndarrays to all elements of which each launch with these shapes stores for certain."""
+        """Fields and ndarrays, if each launch with these shapes stores to all of their elements for certain."""
         fixed = self._effects[1].fixed
         return [] if fixed is None else [b for b, region in fixed.written if region == whole_region(b)]
 

@@ -66,7 +66,7 @@ def check_format(path: Path, held: int) -> None:
     """Raise `StateError` for a format that is newer than this version's."""
     if held > FORMAT:
         message = f"{path} is of format {held}, which a later version wrote; this one reads up to {FORMAT}"
-        raise StateError(message, caller(), hint="pip install --upgrade tinote-lang")
+        raise StateError(message, caller())
 
 
 def without_arrays(found: Saved) -> Any:

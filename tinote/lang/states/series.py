@@ -85,7 +85,7 @@ def _zarr() -> Any:
         return importlib.import_module("zarr")
     except ImportError:
         raise StateError(
-            "a store of states needs zarr, which is not installed", caller(), hint="pip install 'tinote-lang[sweep]'"
+            "a store of states needs zarr, which is not installed", caller(), hint="pip install zarr"
         ) from None
 
 
