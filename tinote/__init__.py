@@ -30,7 +30,7 @@ from tinote.lang.data.layout import Layout
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
 from tinote.lang.data.structs import Struct, StructField, dataclass
-from tinote.lang.data.tree import FieldsBuilder, Level, axes, axes_named, root
+from tinote.lang.data.tree import FieldsBuilder, Level, axes, axes_named, deactivate_all_snodes, root
 from tinote.lang.data.types import Template, template
 from tinote.lang.exception import (
     TaichiAssertionError,
@@ -93,7 +93,8 @@ __all__ = [
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented",
-    "dataclass", "eig", "ensemble", "experimental", "field", "from_dlpack", "func", "graph", "init", "integrate",
+    "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "field", "from_dlpack", "func", "graph",
+    "init", "integrate",
     "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math", "ndarray", "polar_decompose",
     "profiler", "pyfunc", "real_func", "ref", "reset", "root", "save", "set_logging_level", "solve", "svd", "sweep",
     "sym_eig", "sync", "template", "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]

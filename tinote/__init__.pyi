@@ -75,6 +75,7 @@ from tinote.lang.data.tree import Axes as _Axes
 from tinote.lang.data.tree import FieldsBuilder as FieldsBuilder
 from tinote.lang.data.tree import Level as _Level
 from tinote.lang.data.tree import axes as axes
+from tinote.lang.data.tree import deactivate_all_snodes as deactivate_all_snodes
 from tinote.lang.data.tree import root as root
 from tinote.lang.data.types import Template as Template
 from tinote.lang.data.types import template as template
@@ -181,6 +182,11 @@ from tinote.lang.maths.shading import reflect as reflect
 from tinote.lang.maths.shading import refract as refract
 from tinote.lang.maths.shading import smoothstep as smoothstep
 from tinote.lang.maths.shading import step as step
+from tinote.lang.maths.sparse import activate as activate
+from tinote.lang.maths.sparse import append as append
+from tinote.lang.maths.sparse import deactivate as deactivate
+from tinote.lang.maths.sparse import is_active as is_active
+from tinote.lang.maths.sparse import rescale_index as rescale_index
 from tinote.lang.maths.vectors import cross as cross
 from tinote.lang.maths.vectors import determinant as determinant
 from tinote.lang.maths.vectors import distance as distance

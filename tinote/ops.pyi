@@ -90,6 +90,11 @@ from tinote.lang.maths.shading import reflect as reflect
 from tinote.lang.maths.shading import refract as refract
 from tinote.lang.maths.shading import smoothstep as smoothstep
 from tinote.lang.maths.shading import step as step
+from tinote.lang.maths.sparse import activate as activate
+from tinote.lang.maths.sparse import append as append
+from tinote.lang.maths.sparse import deactivate as deactivate
+from tinote.lang.maths.sparse import is_active as is_active
+from tinote.lang.maths.sparse import rescale_index as rescale_index
 from tinote.lang.maths.vectors import cross as cross
 from tinote.lang.maths.vectors import determinant as determinant
 from tinote.lang.maths.vectors import distance as distance
@@ -102,4 +107,4 @@ from tinote.lang.maths.vectors import rotation2d as rotation2d
 from tinote.lang.maths.vectors import trace as trace
 from tinote.lang.maths.vectors import transpose as transpose
 
-__all__ = ['abs', 'acos', 'add', 'all', 'any', 'asin', 'assume_in_range', 'atan', 'atan2', 'atomic_add', 'atomic_and', 'atomic_max', 'atomic_min', 'atomic_mul', 'atomic_or', 'atomic_sub', 'atomic_xor', 'bit_and', 'bit_cast', 'bit_not', 'bit_or', 'bit_sar', 'bit_shl', 'bit_shr', 'bit_xor', 'block_local', 'cache_read_only', 'cast', 'ceil', 'clamp', 'clz', 'cos', 'cosh', 'cross', 'degrees', 'determinant', 'distance', 'div', 'dot', 'exp', 'exp2', 'floor', 'floordiv', 'fract', 'frexp', 'grouped', 'inverse', 'isinf', 'isnan', 'length', 'log', 'log10', 'log2', 'logical_and', 'logical_not', 'logical_or', 'loop_config', 'loop_unique', 'max', 'min', 'mix', 'mod', 'mul', 'ndrange', 'neg', 'no_activate', 'normalize', 'one', 'outer_product', 'popcnt', 'pow', 'radians', 'randn', 'random', 'raw_div', 'raw_mod', 'reflect', 'refract', 'rotation2d', 'round', 'rsqrt', 'select', 'sign', 'sin', 'sinh', 'smoothstep', 'sqrt', 'static', 'static_assert', 'static_print', 'step', 'stop_grad', 'stop_gradient', 'sub', 'sum', 'surrogate', 'tan', 'tanh', 'trace', 'transpose', 'zero']
+__all__ = ['abs', 'acos', 'activate', 'add', 'all', 'any', 'append', 'asin', 'assume_in_range', 'atan', 'atan2', 'atomic_add', 'atomic_and', 'atomic_max', 'atomic_min', 'atomic_mul', 'atomic_or', 'atomic_sub', 'atomic_xor', 'bit_and', 'bit_cast', 'bit_not', 'bit_or', 'bit_sar', 'bit_shl', 'bit_shr', 'bit_xor', 'block_local', 'cache_read_only', 'cast', 'ceil', 'clamp', 'clz', 'cos', 'cosh', 'cross', 'deactivate', 'degrees', 'determinant', 'distance', 'div', 'dot', 'exp', 'exp2', 'floor', 'floordiv', 'fract', 'frexp', 'grouped', 'inverse', 'is_active', 'isinf', 'isnan', 'length', 'log', 'log10', 'log2', 'logical_and', 'logical_not', 'logical_or', 'loop_config', 'loop_unique', 'max', 'min', 'mix', 'mod', 'mul', 'ndrange', 'neg', 'no_activate', 'normalize', 'one', 'outer_product', 'popcnt', 'pow', 'radians', 'randn', 'random', 'raw_div', 'raw_mod', 'reflect', 'refract', 'rescale_index', 'rotation2d', 'round', 'rsqrt', 'select', 'sign', 'sin', 'sinh', 'smoothstep', 'sqrt', 'static', 'static_assert', 'static_print', 'step', 'stop_grad', 'stop_gradient', 'sub', 'sum', 'surrogate', 'tan', 'tanh', 'trace', 'transpose', 'zero']

@@ -20,6 +20,7 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import Box
 from PIL import Image, ImageOps
@@ -147,6 +148,31 @@ def large() -> None:
         save(ImageOps.fit(part(stored(tutorial, number), box), (560, 420)), HERE / f"{name}.png")
 
 
+def sparse() -> None:
+    """The ring of the page about sparse fields, and the blocks that it makes active."""
+    page = (REPOSITORY / "docs" / "language" / "sparse.md").read_text("utf-8")
+    named: dict[str, Any] = {}
+    exec_page(page.split("```python\n")[1].split("```")[0], named)
+    density = named["density"].to_numpy()
+    figure, axes = plt.subplots(figsize=(3.6, 3.6), dpi=120)
+    blocks = {(i // 8, j // 8) for i, j in named["density"].to_sparse()[0].tolist()}
+    for i, j in sorted(blocks):
+        axes.add_patch(plt.Rectangle((8 * i, 8 * j), 8, 8, facecolor="#cfe3f5", edgecolor="#4a7fb0", linewidth=0.8))
+    held = np.ma.masked_equal(density.T, 0.0)
+    axes.imshow(held, origin="lower", extent=(0, 64, 0, 64), cmap="Greys", vmin=-20.0, vmax=20.0, zorder=2)
+    axes.set(xticks=range(0, 65, 16), yticks=range(0, 65, 16), xlabel="i", ylabel="j")
+    figure.tight_layout()
+    figure.savefig(HERE / "sparse.png")
+    plt.close(figure)
+
+
+def exec_page(program: str, named: dict[str, Any]) -> None:
+    """Run a program of a page, as a cell, so that its kernels have a source."""
+    shell = InteractiveShell.instance()
+    shell.run_cell(program).raise_error()
+    named.update(shell.user_ns)
+
+
 def times() -> None:
     """What a value and its gradient cost: simulations against Taichi, JAX and Warp, kernels against JAX and C."""
     cases = json.loads((REPOSITORY / "benchmarks" / "reports" / "gradients.json").read_text("utf-8"))["cases"]
@@ -210,7 +236,7 @@ def _dots(axes: Any, ratios: Ratios, colors: dict[str, str]) -> None:
 
 
 PICTURES: dict[str, Callable[[], None]] = {
-    "film": film, "gallery": gallery, "tutorials": tutorials, "large": large, "times": times,
+    "film": film, "gallery": gallery, "tutorials": tutorials, "large": large, "sparse": sparse, "times": times,
 }  # fmt: skip
 
 if __name__ == "__main__":

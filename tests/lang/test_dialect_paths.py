@@ -80,7 +80,7 @@ def test_a_path_is_there_without_an_import_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("path", "name", "what"),
     [
-        ("tinote.lang.snode", "activate", "`ti.lang.snode.activate`: sparse structures are left out"),
+        ("tinote.lang.snode", "get_addr", "`ti.lang.snode.get_addr`: addresses in kernels are left out"),
         ("tinote.lang.impl", "mesh_local", "`ti.lang.impl.mesh_local`: meshes are left out"),
         ("tinote.lang", "mesh", "`ti.lang.mesh`: meshes are left out"),
         ("tinote", "get_addr", "`ti.get_addr`: addresses in kernels are left out"),
@@ -108,7 +108,7 @@ def test_what_is_left_out_may_be_named_and_asked_for() -> None:
     class Scene:
         mesh: ti.Mesh
         image: ti.Texture | None = None
-        kinds = (ti.TriMesh, ti.activate, ti.Format.r32f, ti.extension.sparse, ti.types.quant)
+        kinds = (ti.TriMesh, ti.get_addr, ti.Format.r32f, ti.extension.sparse, ti.types.quant)
 
     def draw(image: ti.types.rw_texture(num_dimensions=2, fmt=ti.Format.rgba8, lod=0)) -> ti.Mesh:  # pyright: ignore
         return image

@@ -469,8 +469,8 @@ def test_wrong_levels_are_refused() -> None:
         ti.axes(1, 1)
     with pytest.raises(FieldError, match="only fields are placed"):
         ti.root.place(3)
-    with pytest.raises(NotAvailableError, match="sparse"):
-        ti.root.pointer(ti.i, 4)
+    with pytest.raises(NotAvailableError, match="quantised"):
+        ti.root.bit_struct(32)
     with pytest.raises(FieldError, match="bytes"):
         x = ti.field(ti.f64)
         ti.root.dense(ti.ijkl, 2**15).place(x)

@@ -227,7 +227,7 @@ x = ti.field(ti.f32)
 ti.root.dense(ti.i, 3).place(x)
 ti.root.dense(ti.i, 4).place(x)
 ---
-ti.root.pointer(ti.i, 3)
+ti.root.bit_struct(32)
 ---
 ti.root.dense(ti.ij, (3, 4, 5))
 ---

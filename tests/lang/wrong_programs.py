@@ -439,7 +439,7 @@ ti.init(arch="cuda")
 @ti.kernel
 def k():
     for i in x:
-        ti.deactivate(x, i)
+        ti.get_addr(x, i)
 k()
 ---
 @ti.kernel

@@ -16,6 +16,9 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_composed__() -> FunctionSource   a built-in that is written in the language itself, inlined
                                               at its calls
     __tinote_space__() -> Buffer              an object that is indexed like this memory, such as a field of structs
+    __tinote_sparsity__() -> Sparsity | None  a level of a layout tree, if cells of it can be inactive: how they lie
+    __tinote_below__() -> tuple of Buffers    a level of a tree with sparse levels: the memory of the fields in it
+    __tinote_axes__() -> dict                 a field or level: its extent along each axis of the layout tree
     __tinote_component__() -> tuple of ints   with a space: one component of each of its elements
     __tinote_members__() -> dict              a struct by its members: of fields (with a space), or of constants
     __tinote_struct__() -> StructInfo         a type of structs; called in a kernel, a constructor
@@ -38,6 +41,7 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.pysource import origins
 from tinote.ir.nodes import Buffer
+from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import BY_NUMPY_NAME, Scalar, Tensor, f32, i32, u1
 
 
@@ -82,6 +86,21 @@ def space_of(candidate: Any) -> Buffer | None:
     if found is not None:
         return found
     ask = getattr(candidate, "__tinote_space__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def sparsity_of(candidate: Any) -> Sparsity | None:
+    """How the cells of a field or level lie, if some of them can be inactive."""
+    ask = getattr(candidate, "__tinote_sparsity__", None)
+    if ask is not None and not isinstance(candidate, type):
+        return ask()
+    space = space_of(candidate)
+    return None if space is None else space.sparsity
+
+
+def below_of(candidate: Any) -> tuple[Buffer, ...] | None:
+    """The memory of the fields in the cells of a level of a tree with sparse levels; None for what is no such level."""
+    ask = getattr(candidate, "__tinote_below__", None)
     return None if ask is None or isinstance(candidate, type) else ask()
 
 

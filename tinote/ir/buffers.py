@@ -11,6 +11,7 @@ from tinote.ir.types import Scalar, Tangents, Tensor, tangent_type
 
 if TYPE_CHECKING:
     from tinote.ir.primitives import Primitive
+    from tinote.ir.sparsity import Sparsity
 
 
 class BufferKind(Enum):
@@ -37,7 +38,8 @@ class Buffer:
     have memory in common with it. `offset`: what its users call the first index of each dimension, () for zeros; the IR
     itself counts from zero. `no_adjoint`, `no_tangent`: declared by the user to have none, so that its values are
     constants in reverse mode, in forward mode; else a recording may give it a temporary one. `planes`: of a gradient
-    along a few directions, what holds the numbers along each; in memory they follow each other.
+    along a few directions, what holds the numbers along each; in memory they follow each other. `sparsity`: of a sparse
+    field, how its cells lie in this memory, which is what the IR indexes.
     """
 
     __slots__ = (
@@ -56,6 +58,7 @@ class Buffer:
         "planes",
         "primal",
         "shape",
+        "sparsity",
         "strides",
         "tangent",
     )
@@ -94,6 +97,7 @@ class Buffer:
         self.planes: tuple[Buffer, ...] = ()
         self.no_adjoint = False
         self.no_tangent = False
+        self.sparsity: Sparsity | None = None
 
     @property
     def rank(self) -> int:

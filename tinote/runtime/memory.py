@@ -30,6 +30,8 @@ class Memory:
     __slots__ = ("__weakref__", "_owner", "address", "nbytes")
     #: whether it lives on a device, and the host has a mirror of it (`resident.py`)
     is_resident = False
+    #: whether its pages are taken where they are written first (`reserved.py`)
+    is_reserved = False
 
     def __init__(self, nbytes: int, *, clear: bool = True) -> None:
         if nbytes < 0:

@@ -24,6 +24,7 @@ from tinote.compiler.captures import content_of
 from tinote.compiler.function_source import FunctionSource, function_of, source_of
 from tinote.compiler.pysource.origins import is_ours
 from tinote.ir.nodes import Buffer
+from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import Scalar, Tensor
 
 #: Nested tuples of text, integers and None.
@@ -137,6 +138,10 @@ class Describer:
             return ("float", struct.pack("<d", value).hex())
         if kind is tuple or kind is list:
             return (kind.__name__, *[self.describe(item) for item in value])
+        if kind is Buffer:
+            return self.buffer(value)
+        if kind is Sparsity:
+            return ("sparse", *self.describe(value.described()))
         if kind is dict:
             return ("dict", *[(self.describe(k), self.describe(v)) for k, v in value.items()])
         if kind is set or kind is frozenset:
@@ -257,10 +262,17 @@ def _asked(ask: Callable[[Any], Any], value: Any) -> Any:
         raise Undescribable(f"{value!r}: {error}") from error
 
 
+def _level(value: Any) -> tuple[Any, ...] | None:
+    """What a level of a tree with sparse levels is to a kernel: its shape, how its cells lie, what is below it."""
+    below = protocol.below_of(value)
+    return None if below is None else (protocol.axes_of(value), protocol.sparsity_of(value), *below)
+
+
 _ASKED: tuple[tuple[Callable[[Any], Any], str], ...] = (
     (protocol.buffer_of, "field"),
     (protocol.constant_of, "constant"),
     (protocol.type_of, "annotation"),
+    (_level, "level"),
     (protocol.axes_of, "ndrange"),
     (protocol.grouped_of, "grouped"),
 )

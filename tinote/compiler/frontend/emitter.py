@@ -17,6 +17,7 @@ from tinote.compiler.captures import Capture
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.literals import Literals
 from tinote.compiler.frontend.scopes import Anchor, Completion, ConstantBinding, FunctionFrame, ParallelNest, Scope
+from tinote.compiler.frontend.sparse.elements import SparsityState
 from tinote.compiler.frontend.values import (
     POISON,
     Declaration,
@@ -124,6 +125,8 @@ class Emitter:
         self.top: Anchor
         self.launch_seed: Var | None = None
         self.top_draws: tuple[Atom, Var] | None = None
+        #: what is known of sparse fields
+        self.sparse = SparsityState()
         #: fields of floats through which no derivative flows until the block ends
         self.stopped: frozenset[Buffer] = frozenset()
         #: whether the value of the current call is used

@@ -17,6 +17,7 @@ from tinote.compiler.protocol import AddsAt, StructInfo, is_ours
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
 from tinote.ir.primitives import Primitive, surrogate
+from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import Ref, Scalar, Tensor, indices_of, shape_of
 from tinote.source import Span
 
@@ -319,10 +320,16 @@ class FieldDomain(NamedTuple):
     buffer: Buffer
 
 
+class SparseDomain(NamedTuple):
+    """The active cells of a sparse field or level."""
+
+    sparsity: Sparsity
+
+
 class Grouped(NamedTuple):
     """A domain whose index is one vector."""
 
-    domain: NdRange | FieldDomain | StaticSequence
+    domain: NdRange | FieldDomain | SparseDomain | StaticSequence
 
 
 class StaticSequence(NamedTuple):

@@ -385,6 +385,10 @@ class _Builder(FileMemory):
         return known
 
     def _field(self, name: str, field: Any) -> dict[str, Any]:
+        if field.buffer.sparsity is not None:
+            raise CaptureError(
+                f"'{name}' is a sparse field, which pages cannot show", hint="copy it to a dense field in a kernel"
+            )
         numbers = array_over(field.buffer, field.memory)
         whole = field.memory.whole
         address = self.block(whole) + numbers.__array_interface__["data"][0] - whole.address if numbers.size else 0

@@ -53,6 +53,9 @@ def begin_at_zero(field: Field) -> None:
 def _set_all(field: Field, source: Any, value: Any) -> None:
     """Every element gets `source`, which is `value` as numbers of this field's type."""
     memory = field.memory
+    if memory.is_reserved:
+        field._assign(..., source, value)
+        return
     if memory.is_resident and field._is_alone():
         if not listeners and type(value) in (int, float) and not value and math.copysign(1.0, value) > 0:
             memory.clear()
@@ -265,6 +268,14 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
         """
         self._require_alive()
         return self._array
+
+    def by_index(self, storage: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """What lies in memory as the field does, in the shape of the field and what follows."""
+        return storage
+
+    def by_place(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The other way round: an array of the shape of the field, and more, as it would lie in memory."""
+        return array
 
     @property
     def _drops_columns(self) -> bool:

@@ -64,11 +64,15 @@ class Node(Documented):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of what lies under this node."""
+        return tuple(self.__tinote_axes__().values())
+
+    def __tinote_axes__(self) -> dict[int, int]:
+        """The extent along each axis."""
         extents: dict[int, int] = {}
         for node in self.path:
             for axis, extent in zip(node.axes, node.extents, strict=True):
                 extents[axis] = extents.get(axis, 1) * extent
-        return tuple([extents[axis] for axis in sorted(extents)])
+        return dict(sorted(extents.items()))
 
     def __repr__(self) -> str:
         return f"<level of {self.shape}>" if self.above is not None else "<root>"
@@ -110,6 +114,9 @@ class Located:
         """The node of a layout tree at which it lies. Kernels loop over it, or over one above, as over the field."""
         level = self._level
         return LeafNode(OwnLevel(self) if level is None else level, self)
+
+    def __tinote_axes__(self) -> dict[int, int]:
+        return self.snode.__tinote_axes__()
 
     def parent(self, n: int = 1) -> Node | None:
         """The level of the layout tree above the field.

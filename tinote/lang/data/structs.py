@@ -603,6 +603,9 @@ class StructField(Named, Documented, Tokenised):
     def __tinote_space__(self) -> Buffer:
         return self._leaves()[0].__tinote_buffer__()
 
+    def __tinote_axes__(self) -> dict[int, int]:
+        return self._leaves()[0].__tinote_axes__()
+
     def __tinote_members__(self) -> dict[str, Any]:
         return self._fields
 

@@ -28,6 +28,8 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Placement, offset_given, part_of, shape_given
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.nodes import Node
+from tinote.lang.data.sparse.fields import as_sparse
+from tinote.lang.data.sparse.levels import SparseGrowth, is_in_sparse, is_sparse_tree, settle_sparse
 from tinote.lang.session.missing import left_out
 from tinote.lang.session.state import session
 from tinote.runtime.memory import Memory
@@ -87,16 +89,21 @@ def axes_named() -> dict[str, Axes]:
     return found
 
 
-class Level(Node):
+class Level(SparseGrowth, Node):
     """A level of a layout tree, or its root: what `dense` returns.
 
     Methods
     -------
+    bitmasked
+    deactivate_all
     dense
+    dynamic
+    hash
     lazy_dual
     lazy_grad
     parent
     place
+    pointer
 
     Attributes
     ----------
@@ -232,6 +239,8 @@ class Level(Node):
             )
         leaf._level = self
         leaf._offset = offset
+        if is_in_sparse(self):
+            as_sparse(leaf)
         self.children.append(leaf)
 
     def lazy_grad(self) -> None:
@@ -346,13 +355,18 @@ class FieldsBuilder(Root):
 
     Methods
     -------
+    bitmasked
+    deactivate_all
     dense
     destroy
+    dynamic
     finalize
+    hash
     lazy_dual
     lazy_grad
     parent
     place
+    pointer
 
     Attributes
     ----------
@@ -433,6 +447,22 @@ class FieldsBuilder(Root):
 root = SharedRoot()
 
 
+def deactivate_all_snodes() -> None:
+    """Deactivate all cells of all sparse levels under `ti.root`.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32)
+    >>> ti.root.bitmasked(ti.i, 8).place(x)
+    <level of (8,)>
+    >>> x[3] = 1.0
+    >>> ti.deactivate_all_snodes()
+    >>> x[3]
+    0.0
+    """
+    root.deactivate_all()
+
+
 def new_level(kind: type[Level]) -> Level:
     """A level that arrives from another process: what it is follows."""
     return object.__new__(kind)
@@ -463,6 +493,10 @@ def _settle(top: Level) -> None:
         level.settled_at = caller()
     leaves = [leaf for leaf, _ in top._placed()]
     try:
+        if is_sparse_tree(top):
+            settle_sparse(top)
+            _attach(leaves)
+            return
         block = _memory(cell.size, top)
         for leaf, level, start, strides in cell.places():
             leaf._place(_at(leaf, level, strides, start, block))

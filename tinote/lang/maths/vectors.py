@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.lang.data.matrix import Matrix
-from tinote.lang.maths.builtin import composed
+from tinote.lang.maths.builtin import composed, expanded
 from tinote.lang.maths.elementary import cos, sin
 
 __all__ = [
@@ -91,26 +91,28 @@ def outer_product(a: Any, b: Any) -> Any:
     return a.outer_product(b)
 
 
-@composed()
-def length(v: Any) -> Any:
-    """The Euclidean length of a vector v; its derivative at 0 is not finite.
+@expanded()
+def length(v: Any, indices: Any = None) -> Any:
+    """The Euclidean length of a vector v; its derivative at 0 is not finite. Of a list, the number of its elements.
 
     Parameters
     ----------
-    v : vector
-        The vector.
+    v : vector, field or ti.SNode
+        The vector; in a kernel, also a field under a `dynamic` level, or that level.
+    indices : vector or int, optional
+        Of a field or level, the index of the list.
 
     Returns
     -------
     number
-        √(v · v).
+        √(v · v), or the number of elements.
 
     Examples
     --------
     >>> ti.length(ti.Vector([3.0, 4.0]))
     5.0
     """
-    return v.norm()
+    return Matrix(v).norm()
 
 
 @composed()

@@ -11,7 +11,6 @@ from tinote.errors import NotAvailableError, no_attribute
 from tinote.lang.session.renamed import warn_of_old_name
 from tinote.source import Span, caller
 
-_SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, shape=…)`"
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
 _MESH = "meshes are left out", "keep vertices and elements in fields: `ti.Vector.field(3, ti.i32, shape=n)`"
 _TEXTURE = "textures are left out", "use a field or ndarray, and interpolate with `ti.math.mix`"
@@ -23,23 +22,6 @@ _ADDRESS = "addresses in kernels are left out", "`x.numpy_view()` has that of th
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
 
 _MISSING: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        [
-            "activate",
-            "append",
-            "bitmasked",
-            "deactivate",
-            "deactivate_all",
-            "deactivate_all_snodes",
-            "dynamic",
-            "hash",
-            "is_active",
-            "pointer",
-            "rescale_index",
-            "sparse",
-        ],
-        _SPARSE,
-    ),
     **dict.fromkeys(["BitpackedFields", "bit_array", "bit_struct", "quant", "quant_array"], _QUANTISED),
     **dict.fromkeys(
         [

@@ -68,6 +68,7 @@ def store_cell(e: FunctionEmitter, t: Scalar | Lanes, value: str, address: str, 
     )
 
 
+_EXTREMA = (p.minimum, p.maximum)
 _WORDS = {p.add: "add", p.and_: "and", p.or_: "or", p.xor: "xor"}
 
 
@@ -80,11 +81,27 @@ def atomic(e: FunctionEmitter, op: Atomic) -> None:
         metadata = access(e, buffer, e.proved_text)
         old = load_cell(e, t, address, metadata)
         store_cell(e, t, combine(e, op.prim, t, old, value), address, metadata)
+    elif op.prim in _EXTREMA and not op.outs and isinstance(t, Scalar) and t.kind in "iu":
+        _update_extremum(e, op.prim, t, address, value, access(e, buffer))
+        return
     else:
         metadata = access(e, buffer)
         old = _atomic_update(e, op.prim, t, address, value, metadata)
     if op.outs:
         e.env[op.out] = old
+
+
+def _update_extremum(e: FunctionEmitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> None:
+    """An update that most often changes nothing, and then writes nothing: cores keep their copies of the element."""
+    held = e.value(f"load atomic {TYPES[t]}, ptr {address} monotonic, align {t.size}{metadata}")
+    sign = "s" if t.kind == "i" else "u"
+    order = f"{sign}{'gt' if prim is p.maximum else 'lt'}"
+    change, done = e.label(), e.label()
+    e.do(f"br i1 {e.value(f'icmp {order} {TYPES[t]} {value}, {held}')}, label %{change}, label %{done}")
+    e.begin(change)
+    _atomic_update(e, prim, t, address, value, metadata)
+    e.do(f"br label %{done}")
+    e.begin(done)
 
 
 def _atomic_update(e: FunctionEmitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:

@@ -23,7 +23,7 @@ from tinote.compiler.codegen.llvm.parts import cut
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.shared import Options, Shared
 from tinote.compiler.codegen.llvm.types import TYPES
-from tinote.compiler.codegen.llvm.work import iteration_work
+from tinote.compiler.codegen.llvm.work import is_uneven, iteration_work
 from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.lanes import lanes_of
@@ -36,8 +36,11 @@ _DEFAULT = Options()
 #: Elements of a private copy that the calling thread merges alone; of larger copies, each thread takes this many at
 #: once. Chosen, not measured.
 _MAX_MERGED_BY_CALLER = 1 << 13
+#: Pieces into which a loop is cut whose iterations differ in length. Chosen, not measured.
+_PIECES_OF_UNEVEN = 256
 _DECLARATIONS = """\
 declare i32 @tn_parallel_for(ptr, ptr, i64, i64, i64) nounwind
+declare i32 @tn_parallel_for_dynamic(ptr, ptr, i64, i64, i64) nounwind
 declare i32 @tn_poll(ptr, i32) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)
 declare i32 @tn_fail(ptr, i32, i32, i32, ptr) nounwind cold
 declare void @tn_print(ptr, i32, i32, ptr) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)
@@ -267,7 +270,12 @@ class _Entry:
         status_alone = e.value(alone_call)
         e.do(f"br label %{after}")
         e.begin(together)
-        status_together = e.value(f"call i32 @tn_parallel_for(ptr %block, ptr {name}, i64 {lo}, i64 {hi}, i64 {grain})")
+        loop = "tn_parallel_for"
+        if is_uneven(task):
+            loop, part = "tn_parallel_for_dynamic", e.value(f"udiv i64 {trip_count}, {_PIECES_OF_UNEVEN}")
+            is_larger = e.value(f"icmp ugt i64 {part}, {grain}")
+            grain = e.value(f"select i1 {is_larger}, i64 {part}, i64 {grain}")
+        status_together = e.value(f"call i32 @{loop}(ptr %block, ptr {name}, i64 {lo}, i64 {hi}, i64 {grain})")
         e.do(f"br label %{after}")
         e.begin(after)
         return e.value(f"phi i32 [ {status_alone}, %{alone} ], [ {status_together}, %{together} ]")

@@ -34,6 +34,22 @@ def iteration_work(e: TaskText, task: ir.Task, lo: str, hi: str) -> Amount:
     return max(1, int(work)) if isinstance(work, int) else amounts.call("smax", work, 1)
 
 
+def is_uneven(task: ir.Task) -> bool:
+    """Whether iterations do either hardly anything or a whole loop, as those over blocks that may be inactive, and may
+    be given to any thread: sums that each thread keeps for itself depend on which are its own.
+    """
+    if task.privates or task.ordered:
+        return False
+    *before, last = task.body.body or [None]
+    return (
+        isinstance(last, ir.If)
+        and not last.outs
+        and not any(op.regions for op in before if op is not None)
+        and any(isinstance(op, ir.For | ir.While) for region in last.regions for op in walk(region))
+        and not any(isinstance(op, ir.Print) for op in walk(task.body))
+    )
+
+
 def _amount(text: str) -> Amount:
     return int(text) if text.lstrip("-").isdigit() else text
 

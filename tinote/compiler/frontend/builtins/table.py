@@ -26,6 +26,7 @@ from tinote.compiler.frontend.expressions.formatting import static_text, text_pa
 from tinote.compiler.frontend.expressions.places import combine, converted, negative
 from tinote.compiler.frontend.python.plain_functions import device_function
 from tinote.compiler.frontend.scopes import ConstantBinding
+from tinote.compiler.frontend.sparse import functions
 from tinote.compiler.frontend.values import (
     IndexRange,
     NdRange,
@@ -51,6 +52,9 @@ BUILTINS: dict[str, Expansion] = {
     **structs.TABLE,
 }
 _define = define(BUILTINS)
+
+for _name, (_parameters, _function) in functions.TABLE.items():
+    _define(_name, _parameters, _function)
 
 # atomics
 

@@ -36,6 +36,7 @@ from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.python.plain_functions import CallTarget, plain_source_of, target_of
 from tinote.compiler.frontend.python.side_effects import find_side_effect, variation_of
 from tinote.compiler.frontend.scopes import ConstantBinding, FunctionFrame, LocalFunction, Scope
+from tinote.compiler.frontend.sparse.functions import ListMethod
 from tinote.compiler.frontend.values import (
     POISON,
     BoundMethod,
@@ -79,6 +80,10 @@ def _dispatch(e: Emitter, call: CallSite, callee: Any, wanted: bool) -> Any:
                 if not e.is_value(callee.owner) or not e.shape(callee.owner):
                     e.error(f"`{call.name}` needs a vector or matrix, not {describe(callee.owner)}")
             return tensors.call_method(e, callee, args, kwargs)
+    if isinstance(callee, ListMethod):
+        args, kwargs = evaluate_arguments(e, call)
+        with e.at(node):
+            return callee(e, args, kwargs)
     if isinstance(callee, types.BuiltinFunctionType) and isinstance(callee.__self__, str):
         if callee.__name__ == "format":
             args, kwargs = evaluate_arguments(e, call)

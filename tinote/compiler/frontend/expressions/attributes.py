@@ -12,6 +12,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import structs, tensors
 from tinote.compiler.frontend.python.names import captured
+from tinote.compiler.frontend.sparse.functions import LIST_METHODS, ListMethod, SparseList, is_list
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
 from tinote.compiler.function_source import function_of
 from tinote.compiler.protocol import buffer_of, builtin_of, members_of, space_of
@@ -40,6 +41,10 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         return _array_attribute(e, base, name)
     if name == "fill" and space_of(base) is not None and name not in (members_of(base) or ()):
         return BoundMethod(base, name)
+    if isinstance(base, SparseList) or (name in LIST_METHODS and _has_lists(base)):
+        if name not in LIST_METHODS:
+            e.error(f"a list has no attribute `{name}`", f"it has {', '.join(LIST_METHODS)}", kind=KernelNameError)
+        return ListMethod(base, name)
     kind = getattr(base, "__tinote_name__", None)
     if kind in ("Vector", "Matrix") and name in tensors.METHODS:
         return UnboundMethod(kind, name)
@@ -81,6 +86,11 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         of_users = not isinstance(found, _MADE_ANEW) and builtin_of(found) is None
         return captured(e, CaptureKind.ATTRIBUTE, base, name, found) if of_users else found
     return captured(e, CaptureKind.ATTRIBUTE, base, name, found)
+
+
+def _has_lists(base: Any) -> bool:
+    space = space_of(base)
+    return space is not None and is_list(space.sparsity)
 
 
 def _array_attribute(e: Emitter, array: ArrayValue, name: str) -> Any:

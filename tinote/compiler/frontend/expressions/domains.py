@@ -17,16 +17,17 @@ from tinote.compiler.frontend.values import (
     Grouped,
     IndexRange,
     NdRange,
+    SparseDomain,
     StaticSequence,
     StaticTensor,
     Value,
     is_number,
 )
-from tinote.compiler.protocol import axes_of, grouped_of, is_numpy_number, space_of
+from tinote.compiler.protocol import axes_of, grouped_of, is_numpy_number, space_of, sparsity_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 
-Domain = IndexRange | NdRange | FieldDomain | Grouped | StaticSequence
+Domain = IndexRange | NdRange | FieldDomain | SparseDomain | Grouped | StaticSequence
 
 
 def is_domain(front: Any) -> bool:
@@ -39,6 +40,9 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         return front
     if isinstance(front, range):
         return IndexRange(front.start, front.stop, front.step)
+    sparsity = sparsity_of(front)
+    if sparsity is not None:
+        return SparseDomain(sparsity)
     buffer = space_of(front)
     if buffer is not None:
         if not buffer.shape:
@@ -65,11 +69,14 @@ def domain_of(e: Emitter, front: Any) -> Domain:
 
 def grouped(e: Emitter, front: Any) -> Grouped:
     """A domain whose index is one vector. Raises if it has no such indices."""
+    sparsity = sparsity_of(front)
+    if sparsity is not None:
+        return Grouped(SparseDomain(sparsity))
     buffer = space_of(front)
     if buffer is not None:
         return Grouped(FieldDomain(buffer))
     domain = domain_of(e, front)
-    if isinstance(domain, NdRange | FieldDomain | StaticSequence):
+    if isinstance(domain, NdRange | FieldDomain | SparseDomain | StaticSequence):
         return Grouped(domain)
     if isinstance(domain, IndexRange) and domain.step == 1:
         return Grouped(NdRange(((domain.lo, domain.hi),)))
@@ -136,6 +143,9 @@ def rows(e: Emitter, front: Any) -> list[Any]:
 
 def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     """All items of an unrolled loop over `front`."""
+    of = front.domain if isinstance(front, Grouped) else front
+    if isinstance(of, SparseDomain) or sparsity_of(of) is not None:
+        e.error("what is active is known at run time only", "leave out `ti.static` for a loop that runs")
     if isinstance(front, StaticSequence):
         return front.items
     if isinstance(front, IndexRange):
@@ -155,6 +165,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
                     for i in front.domain.items
                 ]
             )
+        assert not isinstance(front.domain, SparseDomain)
         axes = _axes(e, front.domain)
         check_unrolled(e, prod(map(_count, axes)))
         return tuple([StaticTensor(index, (len(index),)) for index in product(*axes)])

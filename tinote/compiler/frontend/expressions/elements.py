@@ -16,6 +16,8 @@ from tinote.compiler.frontend.expansion import parameters
 from tinote.compiler.frontend.expressions import structs
 from tinote.compiler.frontend.expressions.places import converted
 from tinote.compiler.frontend.expressions.tensors import METHODS
+from tinote.compiler.frontend.sparse.elements import Places, SparsePlace
+from tinote.compiler.frontend.sparse.walks import walk
 from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue
 from tinote.compiler.protocol import buffer_of, component_of, members_of, space_of, struct_of
 from tinote.ir.nodes import Atom, Buffer, For, Lit, Var, literal_indices
@@ -34,6 +36,8 @@ def all_indices(e: Emitter, buffer: Buffer, axis: int) -> tuple[Atom, Atom]:
 
 def memory_place(e: Emitter, buffer: Buffer, index: tuple[Atom, ...]) -> MemoryPlace:
     """The element of a field or array at a zero-based index."""
+    if buffer.sparsity is not None:
+        return SparsePlace(buffer, index, e.sparse, constant=buffer in e.stopped)
     return MemoryPlace(buffer, index, constant=buffer in e.stopped)
 
 
@@ -55,7 +59,15 @@ def fill(e: Emitter, target: Any, value: Any) -> None:
     components.
     """
     space = space_of(target)
-    if space is not None:
+    if space is not None and space.sparsity is not None:
+        sparsity = space.sparsity
+
+        def fill_active(places: Places) -> None:
+            e.sparse.note_active(sparsity, places)
+            fill(e, element_of(e, target, memory_place(e, space, places)), value)
+
+        walk(e, sparsity, fill_active)
+    elif space is not None:
         _each(e, space, lambda place: fill(e, element_of(e, target, place), value))
     elif isinstance(target, StructValue):
         struct = structs.as_struct(e, value) is not None or isinstance(value, dict)

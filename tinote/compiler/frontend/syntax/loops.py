@@ -12,7 +12,7 @@ A loop that is left early becomes a `while` that tests a flag:
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinote.compiler.frontend import analysis
@@ -26,11 +26,21 @@ from tinote.compiler.frontend.functions.callees import is_static_call
 from tinote.compiler.frontend.functions.jumps import none_of, returned_flag, unless
 from tinote.compiler.frontend.functions.statements import lower_statements
 from tinote.compiler.frontend.scopes import Anchor, Completion, LoweredLoop, ParallelNest
-from tinote.compiler.frontend.values import FieldDomain, Grouped, IndexRange, NdRange, StaticSequence, Value
+from tinote.compiler.frontend.sparse import walks
+from tinote.compiler.frontend.values import (
+    FieldDomain,
+    Grouped,
+    IndexRange,
+    NdRange,
+    SparseDomain,
+    StaticSequence,
+    Value,
+)
 from tinote.errors import KernelSyntaxError
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, For, Lit, Var, While, false, true
+from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import Scalar, i32, i64, promote, strengthen, u1
 
 Bounds = tuple[Atom, Atom]
@@ -79,7 +89,7 @@ def _axes(e: Emitter, domain: Domain, node: ast.expr) -> tuple[list[Bounds], Any
     """The bounds of each loop of the nest; for a range with a step, the start and step of the indices."""
     with e.at(node):
         if isinstance(domain, Grouped):
-            assert not isinstance(domain.domain, StaticSequence)
+            assert not isinstance(domain.domain, StaticSequence | SparseDomain)
             return _axes(e, domain.domain, node)
         if isinstance(domain, FieldDomain):
             return [elements.all_indices(e, domain.buffer, axis) for axis in range(domain.buffer.rank)], None
@@ -142,8 +152,12 @@ def _index_names(e: Emitter, node: ast.For, domain: Domain, axes: int) -> list[a
 
 
 def _loop(e: Emitter, node: ast.For, domain: Domain, leaving: analysis.Jumps, parallel: bool) -> None:
-    axes, stepped = _axes(e, domain, node.iter)
-    names = _index_names(e, node, domain, len(axes))
+    sparsity = _sparsity(domain)
+    axes, stepped = _axes(e, domain, node.iter) if sparsity is None else ([], None)
+    names = _index_names(e, node, domain, len(axes) if sparsity is None else len(sparsity.shape))
+    if sparsity is not None:
+        _sparse_loop(e, node, domain, sparsity, names, leaving, parallel)
+        return
     early = leaving.breaks or leaving.returns
     loop = LoweredLoop(parallel)
     if leaving.breaks:
@@ -193,7 +207,80 @@ def _loop(e: Emitter, node: ast.For, domain: Domain, leaving: analysis.Jumps, pa
     nest(0)
 
 
-def _bind_indices(e: Emitter, names: list[ast.Name], indices: list[Var], domain: Domain, stepped: Any) -> None:
+def _sparsity(domain: Domain) -> Sparsity | None:
+    of = domain.domain if isinstance(domain, Grouped) else domain
+    return of.sparsity if isinstance(of, SparseDomain) else None
+
+
+def _sparse_loop(
+    e: Emitter,
+    node: ast.For,
+    domain: Domain,
+    sparsity: Sparsity,
+    names: list[ast.Name],
+    leaving: analysis.Jumps,
+    parallel: bool,
+) -> None:
+    """A loop over what is active: one loop for each group of cells, and a test for each that may be inactive."""
+    early = leaving.breaks or leaving.returns
+    loop = LoweredLoop(parallel)
+    if leaving.breaks:
+        loop.broken = e.cell(u1, false, "broken")
+    if leaving.returns:
+        returned_flag(e)
+    bounds: list[tuple[Var, Atom, Atom]] = []
+    before = walks.changes(e, sparsity)
+    if e.depth == 0:
+        e.sparse.begin_loop()
+    if early:
+        walks.snapshot(e, sparsity)
+
+    def innermost(places: tuple[Var, ...]) -> None:
+        saved = e.nest
+        if parallel:
+            e.nests += 1
+            e.nest = ParallelNest(tuple(bounds), Anchor(e.b.innermost), e.nests)
+        try:
+            with e.block("loop"):
+                with e.at(node.target):
+                    index = walks.coordinates(e, sparsity, places)
+                    _bind_indices(e, names, index, domain, None)
+                _iteration(e, loop, node.body)
+        finally:
+            e.nest = saved
+
+    def guarded(places: tuple[Var, ...]) -> None:
+        if not walks.has_flags(sparsity, len(places) - 1):
+            nest(places)
+            return
+        with e.region() as inside:
+            nest(places)
+        listed = early or walks.changes(e, sparsity) != before
+        walks.where_active(e, sparsity, places, inside.close(), listed=listed)
+
+    def nest(places: tuple[Var, ...]) -> None:
+        if len(places) == len(sparsity.groups):
+            innermost(places)
+            return
+        end = walks.bound(e, sparsity, places)
+        if early:
+            _counted_while(e, Lit(0, i32), end, "", loop, leaving, lambda index: guarded((*places, index)))
+            return
+        index = Var(i32)
+        bounds.append((index, Lit(0, i32), end))
+        with e.region(index) as opened:
+            guarded((*places, index))
+        if not places and walks.changes(e, sparsity) != before:
+            walks.snapshot(e, sparsity)
+        outermost = parallel and not places
+        e.b.emit(For(Lit(0, i32), end, (), opened.close(), (), e.b.loc, parallel=outermost))
+
+    nest(())
+    if e.depth == 0:
+        e.sparse.begin_loop()
+
+
+def _bind_indices(e: Emitter, names: list[ast.Name], indices: Sequence[Atom], domain: Domain, stepped: Any) -> None:
     what = "index of a loop"
     if isinstance(domain, Grouped):
         # The only index of a field without dimensions is the empty tuple.

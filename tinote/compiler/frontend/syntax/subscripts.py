@@ -14,9 +14,10 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import elements
 from tinote.compiler.frontend.expressions.arithmetic import apply, tensor
 from tinote.compiler.frontend.python.names import captured, outside
+from tinote.compiler.frontend.sparse.functions import SparseList, is_list
+from tinote.compiler.frontend.sparse.places import located
 from tinote.compiler.frontend.values import (
     ArrayValue,
-    MemoryPlace,
     PackValue,
     PartPlace,
     Place,
@@ -40,10 +41,11 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
         return _component(e, base, node.slice)
     buffer = buffer_of(base)
     if buffer is not None:
-        return _element(e, buffer, node.slice, clamps=isinstance(base, ArrayValue) and base.clamps)
+        return _element(e, buffer, node.slice, base, clamps=isinstance(base, ArrayValue) and base.clamps)
     space = space_of(base)
     if space is not None:
-        return elements.element_of(e, base, _element(e, space, node.slice))
+        found = _element(e, space, node.slice, base)
+        return found if isinstance(found, SparseList) else elements.element_of(e, base, found)
     constant = e.static_tensor(base)
     if constant is not None:
         rows = constant_rows(base)
@@ -108,10 +110,18 @@ def indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
     return found
 
 
-def _element(e: Emitter, buffer: Buffer, node: ast.expr, *, clamps: bool = False) -> MemoryPlace:
-    """One element of a field or array; `clamps`: the nearest one for an index out of range."""
+def _element(e: Emitter, buffer: Buffer, node: ast.expr, base: Any, *, clamps: bool = False) -> Any:
+    """One element of a field or array; `clamps`: the nearest one for an index out of range. Of a field of lists, the
+    list for an index without its last dimension.
+    """
     parts = indices(e, node)
-    if buffer.rank == 0:
+    sparsity = buffer.sparsity
+    rank = buffer.rank if sparsity is None else len(sparsity.shape)
+    if is_list(sparsity) and len(parts) == rank - 1:
+        above = None if sparsity is None else sparsity.above_list()
+        assert above is not None
+        return SparseList(base, located(e, above, [_index(e, front, part) for front, part in parts], buffer.name))
+    if rank == 0:
         if not parts or (len(parts) == 1 and parts[0][0] is None):
             return elements.memory_place(e, buffer, ())
         e.error(
@@ -122,19 +132,21 @@ def _element(e: Emitter, buffer: Buffer, node: ast.expr, *, clamps: bool = False
         )
     if len(parts) == 1 and parts[0][0] is None:
         e.error(
-            f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with None",
-            f"write `{buffer.name}[{_letters(buffer.rank)}]`",
+            f"field `{buffer.name}` has {_dimensions(rank)}, and is indexed with None",
+            f"write `{buffer.name}[{_letters(rank)}]`",
             node,
             KernelSubscriptError,
         )
-    if len(parts) != buffer.rank:
-        hint = f"write `{buffer.name}[{_letters(buffer.rank)}]`"
-        if buffer.element and len(parts) > buffer.rank:
-            element = f"{buffer.name}[{_letters(buffer.rank)}][{_letters(len(buffer.element), buffer.rank)}]"
+    if len(parts) != rank:
+        hint = f"write `{buffer.name}[{_letters(rank)}]`"
+        if buffer.element and len(parts) > rank:
+            element = f"{buffer.name}[{_letters(rank)}][{_letters(len(buffer.element), rank)}]"
             hint = f"components come in brackets of their own: `{element}`"
-        problem = f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}"
+        problem = f"field `{buffer.name}` has {_dimensions(rank)}, and is indexed with {len(parts)}"
         e.error(problem, hint, node, KernelSubscriptError)
     index = [_index(e, front, part) for front, part in parts]
+    if sparsity is not None:
+        return elements.memory_place(e, buffer, located(e, sparsity, index, buffer.name))
     if clamps:
         index = [_clamped(e, i, e.b.extent(buffer, axis)) for axis, i in enumerate(index)]
     return elements.memory_place(e, buffer, _from_zero(e, buffer, index))

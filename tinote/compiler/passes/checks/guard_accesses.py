@@ -99,7 +99,9 @@ class _Guard(AccessRewriter):
             sides = self.accesses.in_range(access, axis)
             if sides != (True, True):
                 conditions.append(self.condition(op, index, sides, self.extent(op, op.buffer, axis, index)))
-        return self.guarded(op, conditions, op.buffer.name)
+        sparsity = op.buffer.sparsity
+        hidden = sparsity is not None and sparsity.is_activity(op.buffer)
+        return self.guarded(op, conditions, "" if hidden else op.buffer.name)
 
     def inside(self, op: ir.Op, index: Sequence[ir.Atom], shape: Sequence[int]) -> list[ir.Atom]:
         """The conditions under which a component of a local value is there."""
@@ -139,7 +141,8 @@ class _Guard(AccessRewriter):
             else:
                 instead = [_zero(b, out.type) for out in op.outs]
         self.emit(ir.If(condition, then, outside.close(*instead), op.outs, op.loc, op.origin))
-        self.open[-1].setdefault(self.counter(op.loc, name), {}).setdefault((op.loc, condition), op)
+        if name:  # what is active is written along with a field, and not counted
+            self.open[-1].setdefault(self.counter(op.loc, name), {}).setdefault((op.loc, condition), op)
         return DROP
 
     def counter(self, loc: Span, name: str) -> ir.Buffer:

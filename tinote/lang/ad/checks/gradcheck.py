@@ -240,13 +240,14 @@ def compare(
     start.put_back()
     for one in task.wrt:
         start.add(one.buffer)
-    origins = [numbers(one.buffer).copy() for one in task.wrt]
+    origins = [one.by_index(numbers(one.buffer).copy()) for one in task.wrt]
 
     def along(directions: list[tuple[int, np.ndarray[Any, Any]]]) -> Callable[[float], float]:
         def value(offset: float) -> float:
             start.put_back()
             for which, direction in directions:
-                numbers(task.wrt[which].buffer)[...] = origins[which] + offset * direction
+                field = task.wrt[which]
+                numbers(field.buffer)[...] = field.by_place(origins[which] + offset * direction)
             task.loss_field.fill(0)
             task.f(*args)
             return task.loss_field.to_numpy().item()

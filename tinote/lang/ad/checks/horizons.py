@@ -183,7 +183,7 @@ def gradient_horizons(
     if not steps or not all(isinstance(one, int) and one > 0 for one in steps):
         raise DifferentiationError(f"horizons are numbers of steps, from 1 on, not {horizons!r}", task.span)
     fields = list(task.wrt)
-    starts = [numbers(one.buffer).astype(np.float64) for one in fields]
+    starts = [one.by_index(numbers(one.buffer)).astype(np.float64) for one in fields]
     size = max(1.0, math.sqrt(sum(float(np.square(one).mean()) for one in starts) / len(starts)))
     epsilon = max(float(np.finfo(numbers(one.buffer).dtype).eps) for one in (*fields, output))
     length = epsilon ** (1 / 3) * size if change is None else change
@@ -203,7 +203,7 @@ def gradient_horizons(
         state.put_back()
         moved = [start + sign * length * direction for start, direction in zip(starts, directions, strict=True)]
         for one, values in zip(fields, moved, strict=True):
-            numbers(one.buffer)[...] = values
+            numbers(one.buffer)[...] = one.by_place(values)
         output.fill(0)
         program(count)
         return float(numbers(output.buffer).ravel()[0])

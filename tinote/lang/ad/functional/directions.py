@@ -83,6 +83,7 @@ class SeveralDirections(ForwardMode):
                     caller(),
                     hint="make it without needs_dual=False",
                 )
+            rows = field.by_place(rows)  # of the memory from here on
             dual = numbers(self.duals.temporary[field.buffer])
             if (listener := active_listener()) is not None:
                 listener.assigning(dual, ..., rows, rows)
@@ -98,7 +99,7 @@ class SeveralDirections(ForwardMode):
         """The tangents of a field, of its shape followed by that of its elements and the number of directions."""
         found = self.duals.temporary.get(field.buffer)
         shape = (*field.shape, *field.element, self._rows[0].shape[-1])
-        return zeros(shape) if found is None else taken_copy(numbers(found))
+        return zeros(shape) if found is None else field.by_index(taken_copy(numbers(found)))
 
 
 class _Rows(OwnDuals):

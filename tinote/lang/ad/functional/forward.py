@@ -27,7 +27,6 @@ from tinote.lang.ad.functional.layer import Layer
 from tinote.lang.ad.functional.own_duals import OwnDuals
 from tinote.lang.ad.functional.tangent_fields import TangentFields
 from tinote.lang.ad.journal.operation import Computation
-from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at, held_now, hold
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, objects
@@ -133,7 +132,8 @@ class Forward(Layer):
         if own is None:
             raise DifferentiationError(f"'{field.name}' was declared to be constant", caller())
         if not isinstance(direction, Field):
-            self.place.put(self, own.buffer, ..., np.reshape(direction, numbers(own.buffer).shape), None)
+            along = field.by_place(np.reshape(direction, field.shape + field.element))
+            self.place.put(self, own.buffer, ..., along, None)
             return
         with self.below():
             note_python_write(own.buffer, ..., None, direction.buffer)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.requests import Derivative, Request
+from tinote.lang.ad.functional.inputs import shape_of
 from tinote.lang.ad.functional.runs import Run
 from tinote.lang.ad.journal.activity import needed_adjoints
 from tinote.lang.ad.journal.events import Computed, Event, Read, Write
@@ -78,7 +79,7 @@ class SeveralRows:
         (result,) = self._run.results
         assert isinstance(result, Field)
         start, count = np.moveaxis(numbers(self._adjoints.made(result.buffer)), -1, 0), len(seeds)
-        seeds = seeds.reshape((count, *start.shape[1:]))
+        seeds = np.moveaxis(result.by_place(np.moveaxis(seeds.reshape(count, *shape_of(result)), 0, -1)), -1, 0)
         if (listener := active_listener()) is not None:
             listener.assigning(start[:count], ..., seeds, seeds)
         start[:count] = seeds
@@ -89,7 +90,7 @@ class SeveralRows:
         found = self._adjoints.of(field.buffer)
         if found is None:
             return zeros((count, *field.shape, *field.element))
-        rows = np.moveaxis(numbers(found), -1, 0)[:count]
+        rows = np.moveaxis(field.by_index(numbers(found)), -1, 0)[:count]
         # Planes are returned to the caller: the next sweep gets memory of its own.
         return rows if rows.flags.c_contiguous and active_listener() is None else taken_copy(rows)
 

@@ -23,6 +23,7 @@ from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory
+from tinote.runtime.reserved import reserve
 from tinote.runtime.seam import active_listener
 
 
@@ -34,7 +35,8 @@ def temporary_shadow(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
     made.primal = buffer
     if kind == "grad":
         give_planes(made)
-    session.memories[made] = session.new_memory(max(bytes_of(made) or 0, made.dtype.size))
+    nbytes = max(bytes_of(made) or 0, made.dtype.size)
+    session.memories[made] = session.new_memory(nbytes) if buffer.sparsity is None else reserve(nbytes)
     return made
 
 

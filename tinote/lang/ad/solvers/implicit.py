@@ -112,6 +112,13 @@ def implicit(
     span = caller()
     unknown = _field(unknown, "unknown", "the field that gets the solution", span)
     into = _field(into, "into", "the field to which the residual writes F", span)
+    for field in (unknown, into):
+        if field.buffer.sparsity is not None:
+            raise DifferentiationError(
+                f"'{field.name}' is a sparse field, which ti.ad.implicit does not take",
+                span,
+                hint="copy what is active to a dense field in a kernel, and solve for that",
+            )
     if unknown is into:
         raise DifferentiationError(
             f"'{unknown.name}' is both unknown and into of ti.ad.implicit", span, hint=f"into is another field: {_CALL}"

@@ -1,0 +1,146 @@
+"""How the cells of a sparse field lie in memory, and where it is written which of them are active.
+
+    ti.root.pointer(ti.ij, 4).dense(ti.ij, 8)       two groups: 16 blocks, 64 cells in each
+    x[i, j]                                         cell [block, cell] of a dense array of 16 by 64
+
+Each level that can be inactive ends a group, which divides the dimensions once more; the cells of a group are numbered
+row by row, and a field has one dimension for each group. So the cells of a block lie in one piece. A group with an
+activity has an array of flags with the dimensions of the groups up to its own, or, where it is a list (`dynamic`), of
+lengths with the dimensions above it. What is inactive holds zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from tinote.ir.buffers import Buffer
+
+T = TypeVar("T")
+
+
+class Activity(NamedTuple):
+    """What says which cells of a group are active: `flags`, or, of a list, `lengths`. `listed`: the flags as they were
+    when a loop began whose body changes them.
+    """
+
+    buffer: Buffer
+    listed: Buffer | None
+
+    @property
+    def is_list(self) -> bool:
+        return self.listed is None
+
+
+class Group(NamedTuple):
+    """One division of the dimensions: into how many parts each; `activity`: None where all of them are active."""
+
+    extents: tuple[int, ...]
+    activity: Activity | None
+
+    @property
+    def cells(self) -> int:
+        """How many it has."""
+        return math.prod(self.extents)
+
+
+class Sparsity:
+    """The groups of a field or level, outermost first. `axes`: the dimensions of the layout tree that it has; `offset`:
+    the first index of each, or (). `below`: the buffers of all that lies in its cells, to be cleared with them.
+    """
+
+    __slots__ = ("axes", "groups", "offset", "shape")
+
+    def __init__(self, axes: tuple[int, ...], groups: tuple[Group, ...], offset: tuple[int, ...] = ()) -> None:
+        self.axes = axes
+        self.groups = groups
+        self.offset = offset
+        self.shape = tuple([math.prod(parts) for parts in zip(*[group.extents for group in groups], strict=True)])
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The shape of its storage."""
+        return tuple([group.cells for group in self.groups])
+
+    @property
+    def geometry(self) -> tuple[Any, ...]:
+        """Equal for those whose cells have the same places."""
+        return self.shape, self.offset, tuple([group.extents for group in self.groups])
+
+    @property
+    def activities(self) -> tuple[tuple[int, Activity], ...]:
+        """The groups with an activity: how many groups there are up to it, and it."""
+        return tuple([(k + 1, g.activity) for k, g in enumerate(self.groups) if g.activity is not None])
+
+    def is_activity(self, buffer: Buffer) -> bool:
+        """Whether a buffer says what is active, and is not what the user sees."""
+        return any(buffer in (activity.buffer, activity.listed) for _, activity in self.activities)
+
+    def above_list(self) -> Sparsity | None:
+        """The levels above a list, None if it is the only one."""
+        axis = self.list_axis
+        keep = [k for k in range(len(self.shape)) if k != axis]
+        if not keep:
+            return None
+        groups = tuple([Group(tuple([g.extents[k] for k in keep]), g.activity) for g in self.groups[:-1]])
+        offset = tuple([self.offset[k] for k in keep]) if self.offset else ()
+        return Sparsity(tuple([self.axes[k] for k in keep]), groups, offset)
+
+    @property
+    def list_axis(self) -> int:
+        """The dimension along which the lists go: the only one that no other group divides."""
+        own = [k for k, n in enumerate(self.groups[-1].extents) if n > 1]
+        return own[0] if own else max(k for k in range(len(self.shape)) if all(g.extents[k] == 1 for g in self.groups))
+
+    def inside(self, group: int) -> tuple[int, ...]:
+        """How many cells one cell of a group has along each dimension."""
+        found = [1] * len(self.shape)
+        for inner in self.groups[group + 1 :]:
+            found = [n * extent for n, extent in zip(found, inner.extents, strict=True)]
+        return tuple(found)
+
+    def places(
+        self, index: Sequence[T], divide: Callable[[T, int], T], remainder: Callable[[T, int], T],
+        join: Callable[[T, int, T], T], zero: T,
+    ) -> tuple[T, ...]:  # fmt: skip
+        """The place in the storage of a zero-based index, by arithmetic: `join(a, n, b)` is a * n + b."""
+        found: list[T] = []
+        for k, group in enumerate(self.groups):
+            place = zero
+            first = True
+            for i, extent, cells, whole in zip(index, group.extents, self.inside(k), self.shape, strict=True):
+                if extent == 1:
+                    continue
+                part = i if cells == 1 else divide(i, cells)
+                part = part if cells * extent == whole else remainder(part, extent)
+                place, first = part if first else join(place, extent, part), False
+            found.append(place)
+        return tuple(found)
+
+    def coordinates(
+        self, places: Sequence[T], divide: Callable[[T, int], T], remainder: Callable[[T, int], T],
+        join: Callable[[T, int, T], T], zero: T,
+    ) -> tuple[T, ...]:  # fmt: skip
+        """The zero-based index of a place in the storage: what `places` undoes."""
+        found: list[T | None] = [None] * len(self.shape)
+        for place, group in zip(places, self.groups, strict=True):
+            rest = group.cells
+            for axis, extent in enumerate(group.extents):
+                if extent == 1:
+                    continue
+                is_first, rest = rest == group.cells, rest // extent
+                part = place if rest == 1 else divide(place, rest)
+                part = part if is_first else remainder(part, extent)
+                above = found[axis]
+                found[axis] = part if above is None else join(above, extent, part)
+        return tuple([zero if coordinate is None else coordinate for coordinate in found])
+
+    def described(self) -> tuple[Any, ...]:
+        """All that it says, as plain values and buffers."""
+        activities = [(k, activity.buffer, activity.listed) for k, activity in self.activities]
+        return (self.axes, *self.geometry, tuple(activities))
+
+    def __repr__(self) -> str:
+        return f"<sparse {self.shape} in {self.counts}>"

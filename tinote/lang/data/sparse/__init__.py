@@ -1,0 +1,1 @@
+"""Sparse fields: layout trees whose cells can be inactive."""

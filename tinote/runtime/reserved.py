@@ -1,0 +1,129 @@
+"""Memory that is reserved and not taken: the system gives a page where something is first written.
+
+    memory = ReservedMemory(1 << 40)        a TiB of addresses; of real memory, nothing yet
+    memory.clear()                          zeros again, and the pages go back to the system
+
+What was never written reads as zero. The pages are small ones, so that what is taken is close to what is written.
+Windows has no such memory: there, all of it counts as taken from the beginning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import sys
+from collections.abc import Iterator
+
+from tinote.runtime.memory import LARGEST, Memory, readable_size
+from tinote.runtime.pool import POOLED_FROM
+from tinote.runtime.seam import active_listener, listeners
+
+#: Smaller blocks are taken at once: their pages are few.
+RESERVED_FROM = 1 << 20
+_PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+# On Linux, pages that nobody has written to do not count; Python does not name the flag before 3.13.
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+_SMALL_PAGES: int | None = getattr(mmap, "MADV_NOHUGEPAGE", None)
+_FORGET: int | None = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "linux" else None
+#: Of what the system says of a page: that it is in memory, or on the disk.
+_TAKEN = 0b11 << 62
+#: Pages that are asked about at once.
+_PAGES_AT_ONCE = 1 << 16
+
+
+class ReservedMemory(Memory):
+    """`nbytes` zeros. Raises `MemoryError` where the system has no room for the addresses."""
+
+    __slots__ = ("_mapping",)
+    is_reserved = True
+
+    def __init__(self, nbytes: int) -> None:
+        if nbytes > LARGEST:
+            raise MemoryError(f"{readable_size(nbytes)} are more than addresses can name")
+        try:
+            flags = {"flags": _PRIVATE | _NO_RESERVE} if _PRIVATE else {}
+            self._mapping = mmap.mmap(-1, max(nbytes, 1), **flags)
+        except (OSError, OverflowError, ValueError) as error:
+            raise MemoryError(f"the system cannot reserve {readable_size(nbytes)}") from error
+        if _SMALL_PAGES is not None:
+            with contextlib.suppress(OSError):  # a system that has no others
+                self._mapping.madvise(_SMALL_PAGES)
+        self.nbytes = nbytes
+        self._owner = memoryview(self._mapping)[:nbytes]
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
+        if listeners and (listener := active_listener()) is not None:
+            listener.making(self, True)
+
+    def copy(self) -> Memory:
+        """The same bytes elsewhere, reserved as these are."""
+        found = ReservedMemory(self.nbytes)
+        self._copy_to(found)
+        if listeners and (listener := active_listener()) is not None:
+            listener.copying(found, self)
+        return found
+
+    def restore(self, copy: Memory) -> None:
+        """The bytes that `copy` gave."""
+        if listeners and (listener := active_listener()) is not None:
+            listener.copying(self, copy)
+        if not isinstance(copy, ReservedMemory):
+            ctypes.memmove(self.address, copy.address, copy.nbytes)
+            return
+        self._forget()
+        copy._copy_to(self)
+
+    def clear(self) -> None:
+        """Set all bytes to zero."""
+        if listeners and (listener := active_listener()) is not None:
+            listener.clearing(self)
+        self._forget()
+
+    def taken(self) -> int:
+        """How many bytes of memory it takes."""
+        return sum(last - first for first, last in self._pieces())
+
+    def _forget(self) -> None:
+        if _FORGET is not None:
+            self._mapping.madvise(_FORGET)
+        else:
+            ctypes.memset(self.address, 0, self.nbytes)
+
+    def _copy_to(self, other: Memory) -> None:
+        """To a block of zeros."""
+        for first, last in self._pieces():
+            ctypes.memmove(other.address + first, self.address + first, last - first)
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """Pieces with all that is not zero: on Linux, the pages that are taken."""
+        page = mmap.PAGESIZE
+        count = (self.nbytes + page - 1) // page
+        try:
+            with open("/proc/self/pagemap", "rb", buffering=0) as pages:
+                for begin in range(0, count, _PAGES_AT_ONCE):
+                    pages.seek(8 * (self.address // page + begin))
+                    many = min(_PAGES_AT_ONCE, count - begin)
+                    entries = pages.read(8 * many)
+                    if len(entries) < 8 * many:
+                        raise OSError("the system says nothing of these pages")
+                    yield from self._taken(begin, memoryview(entries).cast("Q"))
+        except OSError:
+            yield 0, self.nbytes
+
+    def _taken(self, begin: int, words: memoryview) -> Iterator[tuple[int, int]]:
+        page = mmap.PAGESIZE
+        first = -1
+        if not any(words):
+            return
+        for k, word in enumerate(words):
+            if bool(word & _TAKEN) != (first >= 0):
+                if first >= 0:
+                    yield first * page, min((begin + k) * page, self.nbytes)
+                first = begin + k if first < 0 else -1
+        if first >= 0:
+            yield first * page, min((begin + len(words)) * page, self.nbytes)
+
+
+def reserve(nbytes: int) -> Memory:
+    """Zeros that are taken where they are written, or, of a small block, at once."""
+    return ReservedMemory(nbytes) if nbytes >= max(RESERVED_FROM, POOLED_FROM) else Memory(nbytes)
