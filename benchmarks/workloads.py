@@ -19,6 +19,7 @@ from benchmarks import (
     nested,
     pictures,
     rollout,
+    sparse,
 )
 from benchmarks.contract import Case, Contender
 
@@ -38,6 +39,7 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "nested": nested.CASES,
     "pictures": pictures.CASES,
     "rollout": rollout.CASES,
+    "sparse": sparse.CASES,
 }
 
 

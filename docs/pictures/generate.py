@@ -23,6 +23,7 @@ import nbformat
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import Box
+from matplotlib.patches import Rectangle
 from PIL import Image, ImageOps
 
 HERE = Path(__file__).resolve().parent
@@ -157,7 +158,7 @@ def sparse() -> None:
     figure, axes = plt.subplots(figsize=(3.6, 3.6), dpi=120)
     blocks = {(i // 8, j // 8) for i, j in named["density"].to_sparse()[0].tolist()}
     for i, j in sorted(blocks):
-        axes.add_patch(plt.Rectangle((8 * i, 8 * j), 8, 8, facecolor="#cfe3f5", edgecolor="#4a7fb0", linewidth=0.8))
+        axes.add_patch(Rectangle((8 * i, 8 * j), 8, 8, facecolor="#cfe3f5", edgecolor="#4a7fb0", linewidth=0.8))
     held = np.ma.masked_equal(density.T, 0.0)
     axes.imshow(held, origin="lower", extent=(0, 64, 0, 64), cmap="Greys", vmin=-20.0, vmax=20.0, zorder=2)
     axes.set(xticks=range(0, 65, 16), yticks=range(0, 65, 16), xlabel="i", ylabel="j")

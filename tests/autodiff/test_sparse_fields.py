@@ -359,7 +359,7 @@ def test_what_a_read_of_an_inactive_cell_gets_is_its_gradient() -> None:
 
 def test_lists_under_a_tape() -> None:
     a, loss = ti.field(ti.f64, shape=7, needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
-    x = ti.field(ti.f64)
+    x: Any = ti.field(ti.f64)
     ti.root.dense(ti.i, 2).dynamic(ti.j, 16).place(x)
 
     @ti.kernel

@@ -29,7 +29,8 @@ def clear_memories(memories: Iterable[Memory], threads: Callable[[], int] = _one
     between two memories.
     """
     for memory in memories:
-        if memory.nbytes < _SHARED_FROM or memory.is_resident or not memory.is_whole or (num_threads := threads()) == 1:
+        alone = memory.nbytes < _SHARED_FROM or memory.is_resident or memory.is_reserved or not memory.is_whole
+        if alone or (num_threads := threads()) == 1:
             memory.clear()
             continue
         if (listener := active_listener()) is not None:

@@ -49,6 +49,11 @@ class Memory:
         if listeners and (listener := active_listener()) is not None:
             listener.making(self, clear)
 
+    @property
+    def taken(self) -> int:
+        """How many bytes of the machine's memory it takes."""
+        return self.nbytes
+
     def view(self) -> memoryview:
         """All bytes, writable; the view keeps them alive."""
         return self._owner[:]
@@ -158,7 +163,7 @@ class MemoryCopies:
         """Copy what a block holds now, unless it was added before."""
         if memory not in self._copies:
             self._copies[memory] = memory.copy()
-            self.nbytes += memory.nbytes
+            self.nbytes += memory.taken
 
     def add_all(self, memories: Iterable[Memory]) -> None:
         """The same of several."""

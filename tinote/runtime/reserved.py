@@ -30,6 +30,9 @@ _FORGET: int | None = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "l
 _TAKEN = 0b11 << 62
 #: Pages that are asked about at once.
 _PAGES_AT_ONCE = 1 << 16
+#: Pages of which most often none is taken, and what is said of them then.
+_FEW = 512
+_NONE = bytes(8 * _FEW)
 
 
 class ReservedMemory(Memory):
@@ -79,8 +82,8 @@ class ReservedMemory(Memory):
             listener.clearing(self)
         self._forget()
 
+    @property
     def taken(self) -> int:
-        """How many bytes of memory it takes."""
         return sum(last - first for first, last in self._pieces())
 
     def _forget(self) -> None:
@@ -100,28 +103,26 @@ class ReservedMemory(Memory):
         count = (self.nbytes + page - 1) // page
         try:
             with open("/proc/self/pagemap", "rb", buffering=0) as pages:
+                pages.seek(8 * (self.address // page))
                 for begin in range(0, count, _PAGES_AT_ONCE):
-                    pages.seek(8 * (self.address // page + begin))
-                    many = min(_PAGES_AT_ONCE, count - begin)
-                    entries = pages.read(8 * many)
-                    if len(entries) < 8 * many:
+                    entries = pages.read(8 * min(_PAGES_AT_ONCE, count - begin))
+                    if len(entries) < 8 * min(_PAGES_AT_ONCE, count - begin):
                         raise OSError("the system says nothing of these pages")
-                    yield from self._taken(begin, memoryview(entries).cast("Q"))
+                    for first in range(0, len(entries) // 8, _FEW):
+                        few = entries[8 * first : 8 * (first + _FEW)]
+                        if few != _NONE[: len(few)]:
+                            yield from self._taken_of(begin + first, memoryview(few).cast("Q"))
         except OSError:
             yield 0, self.nbytes
 
-    def _taken(self, begin: int, words: memoryview) -> Iterator[tuple[int, int]]:
-        page = mmap.PAGESIZE
-        first = -1
-        if not any(words):
-            return
-        for k, word in enumerate(words):
-            if bool(word & _TAKEN) != (first >= 0):
+    def _taken_of(self, begin: int, entries: memoryview) -> Iterator[tuple[int, int]]:
+        """The pieces among pages of which the system says this."""
+        page, first = mmap.PAGESIZE, -1
+        for k, entry in enumerate([*entries, 0]):
+            if bool(entry & _TAKEN) != (first >= 0):
                 if first >= 0:
                     yield first * page, min((begin + k) * page, self.nbytes)
                 first = begin + k if first < 0 else -1
-        if first >= 0:
-            yield first * page, min((begin + len(words)) * page, self.nbytes)
 
 
 def reserve(nbytes: int) -> Memory:

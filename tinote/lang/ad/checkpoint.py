@@ -268,7 +268,7 @@ def may_capture(outer: Journal, memory: int) -> bool:
     """Whether steps may be captured within a tape: no observer needs their launches, nothing that is
     differentiated goes through memory without a gradient, and the copies that a trial makes are within `memory` bytes.
     """
-    fields = {id(field.memory.whole): field.memory.whole.nbytes for field in list(session.fields)}
+    fields = {id(field.memory.whole): field.memory.whole.taken for field in list(session.fields)}
     return (
         may_record_steps(outer)
         and not outer.activity.spans

@@ -87,6 +87,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
     numpy_view
     parent
     to_numpy
+    to_sparse
     to_torch
 
     Attributes
@@ -251,6 +252,29 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
         if keep_dims:
             return found[..., None] if len(self.element) == 1 else found
         return found[..., 0] if self._drops_columns else found
+
+    def to_sparse(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The indices and values of the cells that are active: of a sparse field, block by block; of any other, all.
+
+        Returns
+        -------
+        indices : numpy.ndarray of shape (n, number of dimensions)
+            The index of each cell.
+        values : numpy.ndarray of shape (n, *shape of an element)
+            What is in it.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32)
+        >>> ti.root.bitmasked(ti.ij, (4, 4)).place(x)
+        <level of (4, 4)>
+        >>> x[2, 1] = 5.0
+        >>> x.to_sparse()
+        (array([[2, 1]]), array([5.], dtype=float32))
+        """
+        offset = self.buffer.offset or (0,) * len(self.shape)
+        indices = np.indices(self.shape).reshape(len(self.shape), -1).T + np.array(offset, int)
+        return indices, self.array_copy().reshape(len(indices), *self.element)
 
     def array_copy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
         """A copy of shape `shape + element shape`, whatever the elements are."""

@@ -73,7 +73,7 @@ class RegionCopies:
         if not parts:
             return ()
         memory = memory_of(buffer)
-        if memory.is_resident or memory in self._blocks:
+        if memory.is_resident or memory.is_reserved or memory in self._blocks:
             self.add_blocks([memory])
             return parts
         held = array_over(buffer, memory)
@@ -88,7 +88,7 @@ class RegionCopies:
             if memory not in self._blocks:
                 self._copies.append((memory, memory.copy()))
                 self._blocks.add(memory)
-                self.nbytes += memory.nbytes
+                self.nbytes += memory.taken
 
     def now(self) -> RegionCopies:
         """What all of it holds now."""

@@ -23,6 +23,7 @@ from tinote.lang.data.layout import Copies, array_over
 from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, uncovered, whole_region
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.session.state import memory_of
+from tinote.runtime.memory import Memory
 from tinote.runtime.seam import unwinding
 
 Array = np.ndarray[Any, Any]
@@ -54,16 +55,22 @@ _NONE = _Steps([], [])
 
 
 class _Entry(NamedTuple):
-    """What the elements of a region held before they were overwritten; None: that is gone. `view`: their memory."""
+    """What the elements of a region held before they were overwritten; None: that is gone. `view`: their memory. Of
+    memory that is taken where it is written, all is kept: a copy takes as little.
+    """
 
     buffer: Buffer
     region: IndexRegion
-    view: Array
-    values: Array | None
+    view: Array | Memory
+    values: Array | Memory | None
 
     def bring_back(self) -> bool:
         """Whether the values are there to come back."""
-        if self.values is not None:
+        if isinstance(self.view, Memory):
+            assert isinstance(self.values, Memory)
+            self.view.restore(self.values)
+        elif self.values is not None:
+            assert not isinstance(self.values, Memory)
             bring_back(self.view, self.values)
         return self.values is not None
 
@@ -288,6 +295,12 @@ class UndoLog:
             return self._keep(buffer, parts, make_room)
 
     def _keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
+        memory = memory_of(buffer)
+        if memory.is_reserved and (whole := whole_region(buffer)) is not None:
+            make_room(buffer, nbytes := memory.taken)
+            self.entries.append(_Entry(buffer, whole, memory, memory.copy()))
+            self.nbytes += nbytes
+            return nbytes
         views = [self.view_of(buffer, part) for part in parts]
         nbytes = sum([view.nbytes for view in views])
         make_room(buffer, nbytes)

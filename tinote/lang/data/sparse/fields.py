@@ -34,17 +34,17 @@ class SparseField(Field):
     """The base of sparse fields."""
 
     _sparsity: Sparsity
-    #: the levels with an activity, outermost first: how many groups there are up to each, and the level
-    _sparse_levels: tuple[tuple[int, Level], ...]
+    #: what says what is active, outermost first: how many groups there are up to it, the field, whether it has lengths
+    _activities: tuple[tuple[int, ScalarField, bool], ...]
 
     def place_sparsely(self, sparsity: Sparsity, level: Level) -> None:
         """Come into being in memory of its own, with the gradient and dual that it needs."""
-        levels = [one for one in level.path if getattr(one, "is_sparse", False)]
-        found = zip([depth for depth, _ in sparsity.activities], levels, strict=True)
-        self._come_into_being(sparsity, tuple(found))  # type: ignore[arg-type]
+        held = {field.buffer: field for one in level.path for field in getattr(one, "activity_fields", ())}
+        found = [(depth, held[activity.buffer], activity.is_list) for depth, activity in sparsity.activities]
+        self._come_into_being(sparsity, tuple(found))
 
-    def _come_into_being(self, sparsity: Sparsity, levels: tuple[tuple[int, Level], ...]) -> None:
-        self._sparsity, self._sparse_levels = sparsity, levels
+    def _come_into_being(self, sparsity: Sparsity, activities: tuple[tuple[int, ScalarField, bool], ...]) -> None:
+        self._sparsity, self._activities = sparsity, activities
         counts = sparsity.counts
         strides, apart, nbytes = dense(self.dtype, counts, self.element, tuple(range(len(counts))), Layout.AOS)
         try:
@@ -61,10 +61,14 @@ class SparseField(Field):
         self.buffer.sparsity = sparsity
 
     def _make_dense_like(self, other: Any) -> None:
-        self._come_into_being(other._sparsity, other._sparse_levels)
+        self._come_into_being(other._sparsity, other._activities)
         for kind in sorted(self._needed):
             self._shadows[kind]._make_dense_like(other)
             self._attach(kind)
+
+    def _shadow(self, kind: str) -> Any:
+        found = super()._shadow(kind)
+        return found if found.is_placed or found._level is not None else as_sparse(found)
 
     def _attach(self, kind: str) -> None:
         other = self._shadows[kind]
@@ -105,9 +109,8 @@ class SparseField(Field):
 
     def _activate(self, position: tuple[Any, ...]) -> None:
         """The cells at a place in the storage are written to."""
-        for depth, level in self._sparse_levels:
-            flags = level.activity_fields[0]
-            if level.kind != "dynamic":
+        for depth, flags, is_list in self._activities:
+            if not is_list:
                 flags[position[:depth]] = 1
             elif flags[position[: depth - 1]] <= position[depth - 1]:
                 flags[position[: depth - 1]] = position[depth - 1] + 1
@@ -118,32 +121,14 @@ class SparseField(Field):
         """Which cells of the storage are active, as an array that broadcasts to it."""
         groups = len(self._sparsity.groups)
         found = np.ones((1,) * groups, bool)
-        for depth, level in self._sparse_levels:
-            held = level.activity_fields[0].held()
-            if level.kind == "dynamic":
+        for depth, flags, is_list in self._activities:
+            held = flags.held()
+            if is_list:
                 held = np.arange(self._sparsity.counts[depth - 1]) < held[..., None]
             found = found & (held != 0).reshape(held.shape + (1,) * (groups - depth))
         return found
 
     def to_sparse(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The active cells: their indices and their values, in the order of the blocks.
-
-        Returns
-        -------
-        indices : numpy.ndarray of shape (n, number of dimensions)
-            The index of each active cell.
-        values : numpy.ndarray of shape (n, *shape of an element)
-            What is in it.
-
-        Examples
-        --------
-        >>> x = ti.field(ti.f32)
-        >>> ti.root.bitmasked(ti.ij, (4, 4)).place(x)
-        <level of (4, 4)>
-        >>> x[2, 1] = 5.0
-        >>> x.to_sparse()
-        (array([[2, 1]]), array([5.], dtype=float32))
-        """
         self._require_alive()
         if (listener := active_listener()) is not None:
             listener.taking(f"what is active in '{self.name}'")
@@ -257,10 +242,9 @@ class SparseField(Field):
         groups = len(self._sparsity.groups)
         present = (storage != 0) | np.signbit(storage) if storage.dtype.kind == "f" else storage != 0
         present = present.any(axis=tuple(range(groups, storage.ndim)))
-        for depth, level in self._sparse_levels:
-            flags = level.activity_fields[0]
+        for depth, flags, is_list in self._activities:
             found = present.any(axis=tuple(range(depth, groups)))
-            if level.kind == "dynamic":
+            if is_list:
                 found = (np.arange(1, found.shape[-1] + 1) * found).max(axis=-1)
             flags.from_numpy(np.maximum(flags.held(), found))
         self._wrote(..., storage)
