@@ -93,11 +93,11 @@ __all__ = [
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented",
-    "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "field", "from_dlpack", "func", "graph",
-    "init", "integrate",
-    "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math", "ndarray", "polar_decompose",
-    "profiler", "pyfunc", "real_func", "ref", "reset", "root", "save", "set_logging_level", "solve", "svd", "sweep",
-    "sym_eig", "sync", "template", "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
+    "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "field", "from_dlpack", "func",
+    "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
+    "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "save",
+    "set_logging_level", "solve", "svd", "sweep", "sym_eig", "sync", "template", "tools",
+    "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
 _LAZY = {
