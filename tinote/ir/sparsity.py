@@ -13,32 +13,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from tinote.ir.buffers import Buffer
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 
-class Activity(NamedTuple):
+class CellActivity(NamedTuple):
     """What says which cells of a group are active: `flags`, or, of a list, `lengths`. `listed`: the flags as they were
     when a loop began whose body changes them.
     """
 
-    buffer: Buffer
-    listed: Buffer | None
+    buffer: Any  # a `Buffer`, which refers to what is here
+    listed: Any
 
     @property
     def is_list(self) -> bool:
         return self.listed is None
 
 
-class Group(NamedTuple):
+class CellGroup(NamedTuple):
     """One division of the dimensions: into how many parts each; `activity`: None where all of them are active."""
 
     extents: tuple[int, ...]
-    activity: Activity | None
+    activity: CellActivity | None
 
     @property
     def cells(self) -> int:
@@ -53,7 +50,7 @@ class Sparsity:
 
     __slots__ = ("axes", "groups", "offset", "shape")
 
-    def __init__(self, axes: tuple[int, ...], groups: tuple[Group, ...], offset: tuple[int, ...] = ()) -> None:
+    def __init__(self, axes: tuple[int, ...], groups: tuple[CellGroup, ...], offset: tuple[int, ...] = ()) -> None:
         self.axes = axes
         self.groups = groups
         self.offset = offset
@@ -70,11 +67,11 @@ class Sparsity:
         return self.shape, self.offset, tuple([group.extents for group in self.groups])
 
     @property
-    def activities(self) -> tuple[tuple[int, Activity], ...]:
+    def activities(self) -> tuple[tuple[int, CellActivity], ...]:
         """The groups with an activity: how many groups there are up to it, and it."""
         return tuple([(k + 1, g.activity) for k, g in enumerate(self.groups) if g.activity is not None])
 
-    def is_activity(self, buffer: Buffer) -> bool:
+    def is_activity(self, buffer: Any) -> bool:
         """Whether a buffer says what is active, and is not what the user sees."""
         return any(buffer in (activity.buffer, activity.listed) for _, activity in self.activities)
 
@@ -84,7 +81,7 @@ class Sparsity:
         keep = [k for k in range(len(self.shape)) if k != axis]
         if not keep:
             return None
-        groups = tuple([Group(tuple([g.extents[k] for k in keep]), g.activity) for g in self.groups[:-1]])
+        groups = tuple([CellGroup(tuple([g.extents[k] for k in keep]), g.activity) for g in self.groups[:-1]])
         offset = tuple([self.offset[k] for k in keep]) if self.offset else ()
         return Sparsity(tuple([self.axes[k] for k in keep]), groups, offset)
 

@@ -30,7 +30,7 @@ _FORGET: int | None = getattr(mmap, "MADV_DONTNEED", None) if sys.platform == "l
 _TAKEN = 0b11 << 62
 #: Pages that are asked about at once.
 _PAGES_AT_ONCE = 1 << 16
-#: Pages of which most often none is taken, and what is said of them then.
+#: So many pages are most often not taken, and this is what the system says then.
 _FEW = 512
 _NONE = bytes(8 * _FEW)
 
@@ -116,7 +116,7 @@ class ReservedMemory(Memory):
             yield 0, self.nbytes
 
     def _taken_of(self, begin: int, entries: memoryview) -> Iterator[tuple[int, int]]:
-        """The pieces among pages of which the system says this."""
+        """The pieces among pages that the system describes so."""
         page, first = mmap.PAGESIZE, -1
         for k, entry in enumerate([*entries, 0]):
             if bool(entry & _TAKEN) != (first >= 0):

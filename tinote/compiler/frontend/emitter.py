@@ -17,7 +17,7 @@ from tinote.compiler.captures import Capture
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.literals import Literals
 from tinote.compiler.frontend.scopes import Anchor, Completion, ConstantBinding, FunctionFrame, ParallelNest, Scope
-from tinote.compiler.frontend.sparse.elements import SparsityState
+from tinote.compiler.frontend.sparse_elements import SparsityState
 from tinote.compiler.frontend.values import (
     POISON,
     Declaration,

@@ -19,6 +19,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, parameters_of, simple, takes_place
 from tinote.compiler.frontend.expressions import constructors, structs
+from tinote.compiler.frontend.expressions import sparse_functions as functions
 from tinote.compiler.frontend.expressions.arithmetic import apply, connected, total
 from tinote.compiler.frontend.expressions.constructors import truths
 from tinote.compiler.frontend.expressions.domains import grouped, is_domain, static_items
@@ -26,7 +27,6 @@ from tinote.compiler.frontend.expressions.formatting import static_text, text_pa
 from tinote.compiler.frontend.expressions.places import combine, converted, negative
 from tinote.compiler.frontend.python.plain_functions import device_function
 from tinote.compiler.frontend.scopes import ConstantBinding
-from tinote.compiler.frontend.sparse import functions
 from tinote.compiler.frontend.values import (
     IndexRange,
     NdRange,

@@ -28,6 +28,7 @@ from tinote.compiler.frontend.expressions import structs, tensors
 from tinote.compiler.frontend.expressions.constructors import construct
 from tinote.compiler.frontend.expressions.domains import static_items
 from tinote.compiler.frontend.expressions.formatting import format_text
+from tinote.compiler.frontend.expressions.sparse_functions import ListMethod
 from tinote.compiler.frontend.functions.bodies import inline
 from tinote.compiler.frontend.functions.callees import expansion_of, is_template_parameter
 from tinote.compiler.frontend.functions.custom_vjp import inline_custom_vjp
@@ -36,7 +37,6 @@ from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.python.plain_functions import CallTarget, plain_source_of, target_of
 from tinote.compiler.frontend.python.side_effects import find_side_effect, variation_of
 from tinote.compiler.frontend.scopes import ConstantBinding, FunctionFrame, LocalFunction, Scope
-from tinote.compiler.frontend.sparse.functions import ListMethod
 from tinote.compiler.frontend.values import (
     POISON,
     BoundMethod,

@@ -11,8 +11,8 @@ from typing import Any
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import structs, tensors
+from tinote.compiler.frontend.expressions.sparse_functions import LIST_METHODS, ListMethod, SparseList, is_list
 from tinote.compiler.frontend.python.names import captured
-from tinote.compiler.frontend.sparse.functions import LIST_METHODS, ListMethod, SparseList, is_list
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
 from tinote.compiler.function_source import function_of
 from tinote.compiler.protocol import buffer_of, builtin_of, members_of, space_of

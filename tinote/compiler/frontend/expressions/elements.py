@@ -15,9 +15,9 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import parameters
 from tinote.compiler.frontend.expressions import structs
 from tinote.compiler.frontend.expressions.places import converted
+from tinote.compiler.frontend.expressions.sparse_walks import walk
 from tinote.compiler.frontend.expressions.tensors import METHODS
-from tinote.compiler.frontend.sparse.elements import Places, SparsePlace
-from tinote.compiler.frontend.sparse.walks import walk
+from tinote.compiler.frontend.sparse_elements import Places, SparsePlace
 from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue
 from tinote.compiler.protocol import buffer_of, component_of, members_of, space_of, struct_of
 from tinote.ir.nodes import Atom, Buffer, For, Lit, Var, literal_indices

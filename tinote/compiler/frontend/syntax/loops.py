@@ -18,6 +18,7 @@ from typing import Any
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.emitter import Control, Emitter, Statements
 from tinote.compiler.frontend.expressions import elements
+from tinote.compiler.frontend.expressions import sparse_walks as walks
 from tinote.compiler.frontend.expressions.bindings import bind_target
 from tinote.compiler.frontend.expressions.conditions import evaluate_condition
 from tinote.compiler.frontend.expressions.domains import Domain, check_unrolled, domain_of, static_items
@@ -26,7 +27,6 @@ from tinote.compiler.frontend.functions.callees import is_static_call
 from tinote.compiler.frontend.functions.jumps import none_of, returned_flag, unless
 from tinote.compiler.frontend.functions.statements import lower_statements
 from tinote.compiler.frontend.scopes import Anchor, Completion, LoweredLoop, ParallelNest
-from tinote.compiler.frontend.sparse import walks
 from tinote.compiler.frontend.values import (
     FieldDomain,
     Grouped,

@@ -13,9 +13,9 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import elements
 from tinote.compiler.frontend.expressions.arithmetic import apply, tensor
+from tinote.compiler.frontend.expressions.sparse_functions import SparseList, is_list
+from tinote.compiler.frontend.expressions.sparse_places import located
 from tinote.compiler.frontend.python.names import captured, outside
-from tinote.compiler.frontend.sparse.functions import SparseList, is_list
-from tinote.compiler.frontend.sparse.places import located
 from tinote.compiler.frontend.values import (
     ArrayValue,
     PackValue,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from tinote.runtime.reserved import reserve
 from tinote.runtime.seam import active_listener, listeners
 from tinote.source import caller
 
-if TYPE_CHECKING:
-    from tinote.lang.data.tree import Level
-
 #: A dense array of this size or more is worth a warning.
 _LARGE_ARRAY = 1 << 30
 
@@ -37,7 +34,7 @@ class SparseField(Field):
     #: what says what is active, outermost first: how many groups there are up to it, the field, whether it has lengths
     _activities: tuple[tuple[int, ScalarField, bool], ...]
 
-    def place_sparsely(self, sparsity: Sparsity, level: Level) -> None:
+    def place_sparsely(self, sparsity: Sparsity, level: Any) -> None:
         """Come into being in memory of its own, with the gradient and dual that it needs."""
         held = {field.buffer: field for one in level.path for field in getattr(one, "activity_fields", ())}
         found = [(depth, held[activity.buffer], activity.is_list) for depth, activity in sparsity.activities]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinote.errors import FieldError, shown
 from tinote.ir.buffers import Buffer
-from tinote.ir.sparsity import Activity, Group, Sparsity
+from tinote.ir.sparsity import CellActivity, CellGroup, Sparsity
 from tinote.ir.types import i8, i32
 from tinote.lang.data.fields import ScalarField
 from tinote.lang.data.layout import Layout, offset_given, shape_given
@@ -26,10 +26,9 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.reserved import reserve
 from tinote.source import caller
 
-if TYPE_CHECKING:
-    from tinote.lang.data.nodes import Node
-    from tinote.lang.data.tree import Level
-
+#: A `tree.Level`, whose base is here, and a `nodes.Node`.
+Level = Any
+Node = Any
 #: Cells of one group: as many as numbers of 32 bits count.
 _MOST_CELLS = 2**31 - 1
 #: Blocks that a loop asks one after the other. Of more, it first asks which parts of the box have active ones.
@@ -53,8 +52,8 @@ class SparseGrowth:
     kind = "dense"
     #: where it is written which of its cells are active, once the tree is settled; and in which parts of the box some
     #: have been, where there are many
-    activity: Activity | None = None
-    parts_activity: Activity | None = None
+    activity: CellActivity | None = None
+    parts_activity: CellActivity | None = None
     is_in_parts = False
     #: how its cells lie, by the first index of each dimension
     sparsities: dict[tuple[int, ...], Sparsity] | None = None
@@ -271,12 +270,12 @@ def sparsity_of(node: Any, offset: tuple[int, ...] = ()) -> Sparsity:
 def _sparsity_of(node: Node, offset: tuple[int, ...]) -> Sparsity:
     levels = levels_of(node)
     axes = tuple(sorted({axis for level in levels for axis in level.axes}))
-    groups: list[Group] = []
+    groups: list[CellGroup] = []
     parts = dict.fromkeys(axes, 1)
     is_open = False
     for level in levels:
         if level.kind == "dynamic" and is_open:
-            groups.append(Group(tuple(parts.values()), None))
+            groups.append(CellGroup(tuple(parts.values()), None))
             parts = dict.fromkeys(axes, 1)
         is_open = not level.is_sparse
         for axis, extent in zip(level.axes, level.extents, strict=True):
@@ -287,11 +286,11 @@ def _sparsity_of(node: Node, offset: tuple[int, ...]) -> Sparsity:
             level.is_in_parts = within != whole
             if level.is_in_parts:
                 outer = [n // k for n, k in zip(whole, within, strict=True)]
-                groups.append(Group(tuple(outer), level.parts_activity))
-            groups.append(Group(within, level.activity))
+                groups.append(CellGroup(tuple(outer), level.parts_activity))
+            groups.append(CellGroup(within, level.activity))
             parts = dict.fromkeys(axes, 1)
     if is_open:
-        groups.append(Group(tuple(parts.values()), None))
+        groups.append(CellGroup(tuple(parts.values()), None))
     return Sparsity(axes, tuple(groups), offset)
 
 
@@ -338,13 +337,13 @@ def _give_activity(level: Level) -> None:
             )
     if level.kind == "dynamic":
         made = (_hidden(level, i32, "lengths", groups.counts[:-1]),)
-        level.activity = Activity(made[0].buffer, None)
+        level.activity = CellActivity(made[0].buffer, None)
     else:
         made = _flags(level, groups.counts)
-        level.activity = Activity(made[0].buffer, made[1].buffer)
+        level.activity = CellActivity(made[0].buffer, made[1].buffer)
         if level.is_in_parts:
             parts = _flags(level, groups.counts[:-1])
-            level.parts_activity, made = Activity(parts[0].buffer, parts[1].buffer), (*made, *parts)
+            level.parts_activity, made = CellActivity(parts[0].buffer, parts[1].buffer), (*made, *parts)
     level.activity_fields = made
     for field in made:
         field.buffer.sparsity = sparsity_of(level)

@@ -15,15 +15,15 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import BuiltinParameters, parameters
 from tinote.compiler.frontend.expressions import elements, structs
 from tinote.compiler.frontend.expressions.places import converted
+from tinote.compiler.frontend.expressions.sparse_places import node_index
+from tinote.compiler.frontend.expressions.sparse_walks import walk
 from tinote.compiler.frontend.expressions.tensors import METHODS
-from tinote.compiler.frontend.sparse.elements import Places, activate
-from tinote.compiler.frontend.sparse.places import node_index
-from tinote.compiler.frontend.sparse.walks import walk
+from tinote.compiler.frontend.sparse_elements import Places, activate
 from tinote.compiler.frontend.values import Place, StructValue, Value
 from tinote.compiler.protocol import below_of, buffer_of, members_of, space_of, sparsity_of
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, If, Lit, Region
-from tinote.ir.sparsity import Activity, Sparsity
+from tinote.ir.sparsity import CellActivity, Sparsity
 from tinote.ir.types import Tensor, i8, i32, u1
 
 
@@ -58,7 +58,7 @@ def _node(e: Emitter, front: Any, what: str) -> Sparsity:
     return found
 
 
-def _last(e: Emitter, sparsity: Sparsity, what: str) -> Activity:
+def _last(e: Emitter, sparsity: Sparsity, what: str) -> CellActivity:
     """The activity of the cells of a level itself."""
     activity = sparsity.groups[-1].activity
     if activity is None:
@@ -104,7 +104,7 @@ def _deactivate(e: Emitter, node: Any, indices: Any) -> None:
     clear(e, below_of(node) or (), places, activity)
 
 
-def clear(e: Emitter, below: tuple[Buffer, ...], places: Places, activity: Activity) -> None:
+def clear(e: Emitter, below: tuple[Buffer, ...], places: Places, activity: CellActivity) -> None:
     """Deactivate the cell at a place: what is below it becomes zero. `below`: all fields there."""
     if activity.buffer in e.sparse.relied_on:
         e.error(

@@ -14,7 +14,7 @@ from typing import Any
 
 from tinote.compiler.frontend.conversions import index_atom
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.sparse.elements import Places
+from tinote.compiler.frontend.sparse_elements import Places
 from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
@@ -44,14 +44,14 @@ def located(e: Emitter, sparsity: Sparsity, index: Sequence[Atom], name: str) ->
                 e.b.emit(Check(FaultKind.BOUNDS, (holds, *shown), name, axis, e.b.loc))
             inside = holds if inside is None else e.b.prim(p.and_, inside, holds)
         whole.append(e.b.cast(i, i32))
-    arithmetic = Arithmetic(e.b)
+    arithmetic = IndexArithmetic(e.b)
     places = sparsity.places(whole, arithmetic.divide, arithmetic.remainder, arithmetic.join, Lit(0, i32))
     if inside is not None and e.config.bounds_check == "ignore":  # what lies outside has a place outside
         places = (e.b.prim(p.select, inside, places[0], Lit(-1, i32)), *places[1:])
     return places
 
 
-class Arithmetic:
+class IndexArithmetic:
     """Divisions of indices, none of which is negative."""
 
     def __init__(self, b: Builder) -> None:

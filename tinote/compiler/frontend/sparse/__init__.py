@@ -1,1 +1,0 @@
-"""Sparse fields in kernels: places in their storage, loops over what is active, and how it is changed."""
