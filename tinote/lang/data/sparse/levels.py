@@ -18,7 +18,7 @@ from tinote.errors import FieldError, shown
 from tinote.ir.buffers import Buffer
 from tinote.ir.sparsity import CellActivity, CellGroup, Sparsity
 from tinote.ir.types import i8, i32
-from tinote.lang.data.fields import ScalarField
+from tinote.lang.data.fields import Field, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, shape_given
 from tinote.lang.data.sparse.fields import SparseField
 from tinote.lang.session.state import session
@@ -324,9 +324,9 @@ def settle_sparse(top: Level) -> None:
 
 
 def _give_activity(level: Level) -> None:
-    for child in level.children:
-        if level.kind == "dynamic" and isinstance(child, SparseGrowth):
-            raise FieldError("a list cannot be divided further: only fields are placed under it", child.made_at)
+    inner = [child for child in level.children if not isinstance(child, Field)]
+    if level.kind == "dynamic" and inner:
+        raise FieldError("a list cannot be divided further: only fields are placed under it", inner[0].made_at)
     groups = _sparsity_of(level, ())
     for count in groups.counts:
         if count > _MOST_CELLS:
