@@ -109,6 +109,44 @@ def test_each_kind_of_field_comes_back(path: Path) -> None:
     assert {name: numbers(value) for name, value in state.items()} == before
 
 
+def sparse_fields() -> tuple[Any, Any, Any]:
+    x, v, numbers = ti.field(ti.f32), ti.Vector.field(2, ti.f64), ti.field(ti.i32)
+    ti.root.pointer(ti.ij, (4, 4)).bitmasked(ti.ij, (8, 8)).place(x, v, offset=(-16, -16))
+    ti.root.pointer(ti.i, 8).dynamic(ti.j, 32).place(numbers)
+    return x, v, numbers
+
+
+def test_sparse_fields_come_back_with_what_is_active(tmp_path: Path) -> None:
+    ti.init()
+    state = sparse_fields()
+    x, v, numbers = state
+
+    @ti.kernel
+    def fill(lists: ti.template()):
+        for i in range(5):
+            for j in range(i):
+                ti.append(lists.parent(), i, j * 10)
+
+    x[-3, 5] = 2.0
+    x[10, 10] = 0.0  # active all the same
+    v[0, 0] = [1.0, -0.0]
+    fill(numbers)
+    before = [(i.tolist(), bits(held)) for i, held in (one.to_sparse() for one in state)]
+    assert [len(indices) for indices, _ in before] == [3, 3, 10]
+    ti.save(tmp_path / "a.npz", x=x, v=v, numbers=numbers)
+    ti.init()
+    x, v, numbers = state = sparse_fields()
+    ti.load(tmp_path / "a.npz", x=x, v=v, numbers=numbers)
+    assert [(i.tolist(), bits(held)) for i, held in (one.to_sparse() for one in state)] == before
+    for target, message in [
+        (v, "'x' holds float64 of shape (32, 32, 2), and the file float32 of shape (32, 32)"),
+        (ti.field(ti.f32, shape=3), "of shape (3,), and the file a sparse field of float32 and shape (32, 32)"),
+    ]:
+        with pytest.raises(StateError) as caught:
+            ti.load(tmp_path / "a.npz", x=target)
+        assert message in str(caught.value)
+
+
 def test_values_beside_arrays_come_back(path: Path) -> None:
     ti.init()
     values = {"step": 7, "time": 0.1, "on": True, "name": "orbit", "list": [1, 2.5, None], "table": {"k": [0.5]}}

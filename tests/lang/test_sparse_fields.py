@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinote as ti
-from tinote.errors import FieldError, KernelIndexError, TinoteError
+from tinote.errors import CaptureError, FieldError, KernelIndexError, TinoteError
 from tinote.lang.data.sparse import levels as sparse_levels
 
 #: The levels of each tree, from the root down: kind, axes, extents.
@@ -736,3 +736,35 @@ def test_builders_have_sparse_trees() -> None:
     tree.destroy()
     with pytest.raises(TinoteError, match="destroyed"):
         x[5] = 1.0
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_cells_come_from_lists_of_indices(sparse: bool) -> None:
+    x = ti.Vector.field(2, ti.f32)
+    (ti.root.pointer(ti.ij, 4).bitmasked(ti.ij, 4) if sparse else ti.root.dense(ti.ij, 16)).place(x, offset=(-8, 0))
+    x[0, 0] = [5.0, 5.0]
+    indices, values = [[-8, 3], [7, 15], [0, 1]], [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]
+    x.from_sparse(indices, values)
+    wanted = np.zeros((16, 16, 2))
+    for (i, j), value in zip(indices, values, strict=True):
+        wanted[i + 8, j] = value
+    np.testing.assert_array_equal(x.to_numpy(), wanted)
+    if sparse:
+        assert sorted(map(tuple, x.to_sparse()[0].tolist())) == sorted([(-8, 3), (7, 15), (0, 1), (0, 0)])
+    for index, numbers, message in [
+        ([[8, 0]], [[1.0, 1.0]], "index (8, 0) is outside of 'x', of shape (16, 16)"),
+        ([[0, -1]], [[1.0, 1.0]], "index (0, -1) is outside"),
+        ([0, 1], [[1.0, 1.0]], "have shape (n, 2), not (2,)"),
+        ([[0, 1]], [1.0], "have shape (1, 2), not (1,)"),
+    ]:
+        with pytest.raises(FieldError) as caught:
+            x.from_sparse(index, numbers)
+        assert message in str(caught.value)
+    np.testing.assert_array_equal(x.to_numpy(), wanted)
+
+
+def test_cells_by_a_list_are_not_captured() -> None:
+    x = ti.field(ti.f32)
+    ti.root.bitmasked(ti.i, 8).place(x)
+    with pytest.raises(CaptureError, match="from_sparse"):
+        ti.capture(lambda: x.from_sparse([[1]], [2.0]))()

@@ -85,6 +85,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
     from_numpy
     from_torch
     numpy_view
+    from_sparse
     parent
     to_numpy
     to_sparse
@@ -272,7 +273,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
         >>> x.to_sparse()
         (array([[2, 1]]), array([5.], dtype=float32))
         """
-        offset = self.buffer.offset or (0,) * len(self.shape)
+        offset = self._first_index or (0,) * len(self.shape)
         indices = np.indices(self.shape).reshape(len(self.shape), -1).T + np.array(offset, int)
         return indices, self.array_copy().reshape(len(indices), *self.element)
 
@@ -305,6 +306,57 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
     def _drops_columns(self) -> bool:
         """Whether the elements are matrices of one column, which are vectors elsewhere."""
         return len(self.element) == 2 and self.element[1] == 1
+
+    def from_sparse(self, indices: Any, values: Any) -> None:
+        """Write what `to_sparse` gave: these cells get the values and are active, all others get 0.
+
+        Of a sparse field, cells that were active stay active.
+
+        Parameters
+        ----------
+        indices : array_like, shape (n, number of dimensions)
+            The index of each cell.
+        values : array_like, shape (n, *shape of an element)
+            What it gets.
+
+        Raises
+        ------
+        FieldError
+            For indices out of range, for other shapes, and for a sparse field under a tape or in a capture.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32)
+        >>> ti.root.bitmasked(ti.ij, (4, 4)).place(x)
+        <level of (4, 4)>
+        >>> x.from_sparse([[2, 1], [0, 3]], [5.0, 0.0])
+        >>> x[2, 1], len(x.to_sparse()[0])
+        (5.0, 2)
+        """
+        self._require_alive()
+        index, rank = np.asarray(indices, np.int64), len(self.shape)
+        if index.ndim != 2 or index.shape[1] != rank:
+            raise FieldError(f"the indices of '{self.name}' have shape (n, {rank}), not {index.shape}", caller())
+        source, shape = self._source(values), (len(index), *self.element)
+        if source.shape != shape:
+            raise FieldError(f"the values of '{self.name}' have shape {shape}, not {source.shape}", caller())
+        zero_based = index - np.array(self._first_index or (0,) * rank, np.int64)
+        outside = ((zero_based < 0) | (zero_based >= self.shape)).any(axis=1)
+        if outside.any():
+            wrong = tuple(index[outside][0].tolist())
+            raise FieldError(f"index {wrong} is outside of '{self.name}', of shape {self.shape}", caller())
+        self._take_cells(tuple(zero_based.T), source)
+
+    @property
+    def _first_index(self) -> tuple[int, ...]:
+        """The smallest index, or ()."""
+        return self.buffer.offset or ()
+
+    def _take_cells(self, index: tuple[np.ndarray[Any, Any], ...], numbers: np.ndarray[Any, Any]) -> None:
+        """The cells at a zero-based index get numbers, all others 0."""
+        whole = np.zeros((*self.shape, *self.element), numbers.dtype)
+        whole[index] = numbers
+        self.from_numpy(whole)
 
     def from_numpy(self, array: Any) -> None:
         """Copy the elements of an array in.

@@ -11,6 +11,7 @@ from tinote.errors import StateError
 from tinote.lang.data.components import ComponentField
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.sparse.fields import SparseField
 from tinote.lang.data.structs import Struct, StructField
 from tinote.source import caller
 
@@ -24,6 +25,9 @@ def saved(name: str, value: Any) -> Saved:
         return StructField.to_numpy(value)
     if isinstance(value, Struct):
         return {member: saved(f"{name}.{member}", held) for member, held in vars(value).items()}
+    if isinstance(value, SparseField):
+        indices, values = value.to_sparse()
+        return {"shape": np.array(value.shape), "indices": indices, "values": values}
     if isinstance(value, Field):
         return value.array_copy()
     if isinstance(value, ComponentField | Matrix):
@@ -71,6 +75,9 @@ def setter(name: str, target: Any, found: Saved) -> Callable[[], None]:
     if isinstance(target, StructField):
         _compare(name, StructField.to_numpy(target), found)
         return lambda: StructField.from_numpy(target, found)
+    if isinstance(target, SparseField):
+        _compare_sparse(name, target, found)
+        return lambda: target.from_sparse(found["indices"], found["values"])
     if isinstance(target, Field):
         _compare(name, target.held(), found)
         return lambda: target.from_numpy(found)
@@ -100,9 +107,25 @@ def _compare(name: str, own: Saved, found: Saved) -> None:
         raise StateError(f"{name!r} holds {_kind(own)}, and the file {_kind(found)}", caller())
 
 
+def _compare_sparse(name: str, field: SparseField, found: Saved) -> None:
+    """The same for a sparse field, with all that may be active in it."""
+    if not _is_sparse(found):
+        raise StateError(f"{name!r} is a sparse field, and the file holds {_kind(found)}", caller())
+    held = f"{found['values'].dtype} of shape {(*found['shape'].tolist(), *found['values'].shape[1:])}"
+    own = f"{field.to_sparse()[1].dtype} of shape {(*field.shape, *field.element)}"
+    if held != own:
+        raise StateError(f"{name!r} holds {own}, and the file {held}", caller())
+
+
+def _is_sparse(found: Saved) -> bool:
+    return isinstance(found, dict) and found.keys() == {"shape", "indices", "values"}
+
+
 def _kind(found: Saved) -> str:
     if isinstance(found, np.ndarray):
         return f"{found.dtype} of shape {found.shape}" if found.ndim else f"one {found.dtype}"
+    if _is_sparse(found):
+        return f"a sparse field of {found['values'].dtype} and shape {tuple(found['shape'].tolist())}"
     if isinstance(found, Mapping):
         return f"a struct of {', '.join(found) or 'nothing'}"
     return f"{found!r}"

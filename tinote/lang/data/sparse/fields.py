@@ -251,6 +251,28 @@ class SparseField(Field):
         self.memory.clear()
         self._array[present] = storage[present]
 
+    @property
+    def _first_index(self) -> tuple[int, ...]:
+        return self._sparsity.offset
+
+    def _take_cells(self, index: tuple[np.ndarray[Any, Any], ...], numbers: np.ndarray[Any, Any]) -> None:
+        self._refuse_capture("x.from_sparse(…)", "x[I] = value")
+        if present_recorder() is not None:
+            what = f"cells that '{self.name}', a sparse field, gets by a list of indices are not differentiated"
+            raise FieldError(what, caller(), hint="write them in a kernel")
+        self.fill(0)
+        zero = np.zeros(len(numbers), np.int64)
+        places = self._sparsity.places(index, lambda a, n: a // n, lambda a, n: a % n, lambda a, n, b: a * n + b, zero)
+        for depth, flags, is_list in self._activities:
+            held = flags.to_numpy()
+            if is_list:
+                np.maximum.at(held, places[: depth - 1], places[depth - 1] + 1)
+            else:
+                held[places[:depth]] = 1
+            flags.from_numpy(held)
+        self._wrote(..., 0)
+        self._array[places] = numbers
+
     def _refuse_capture(self, what: str, kernel: str) -> None:
         """What Python activates depends on numbers that are others in a later call."""
         if listeners and (listener := active_listener()) is not None:
