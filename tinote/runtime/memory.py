@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -87,6 +88,22 @@ class Memory:
     def packed(self) -> memoryview:
         """Its own bytes in a row."""
         return self.view()
+
+    def contents(self) -> Any:
+        """All bytes, to be compared with those of another block of this size and kind."""
+        return bytes(self.view())
+
+    def checksum(self) -> int:
+        """One of its own bytes."""
+        return zlib.crc32(self.packed())
+
+    def room(self) -> Memory:
+        """Another block of this size and kind, with any bytes."""
+        return Memory(self.nbytes, clear=False)
+
+    def take(self, other: Memory) -> None:
+        """Get the bytes of a block of this size and kind; no listener is notified."""
+        self.view()[:] = other.view()
 
     def restore(self, copy: Memory) -> None:
         """The bytes that `copy` gave."""

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import mmap
 import sys
+import zlib
 from collections.abc import Iterator
 
 from tinote.runtime.memory import LARGEST, Memory, readable_size
@@ -76,6 +77,27 @@ class ReservedMemory(Memory):
         self._forget()
         copy._copy_to(self)
 
+    def contents(self) -> dict[int, bytes]:
+        """The pages that are not all zeros, by their places."""
+        held, page = self.view(), mmap.PAGESIZE
+        places = [place for first, last in self.pieces() for place in range(first, last, page)]
+        pages = ((place, bytes(held[place : place + page])) for place in places)
+        return {place: found for place, found in pages if found.strip(b"\0")}
+
+    def checksum(self) -> int:
+        found = 0
+        for place, held in self.contents().items():
+            found = zlib.crc32(held, zlib.crc32(place.to_bytes(8, "little"), found))
+        return found
+
+    def room(self) -> Memory:
+        return ReservedMemory(self.nbytes)
+
+    def take(self, other: Memory) -> None:
+        assert isinstance(other, ReservedMemory)
+        self._forget()
+        other._copy_to(self)
+
     def clear(self) -> None:
         """Set all bytes to zero."""
         if listeners and (listener := active_listener()) is not None:
@@ -84,7 +106,7 @@ class ReservedMemory(Memory):
 
     @property
     def taken(self) -> int:
-        return sum(last - first for first, last in self._pieces())
+        return sum(last - first for first, last in self.pieces())
 
     def _forget(self) -> None:
         if _FORGET is not None:
@@ -94,10 +116,10 @@ class ReservedMemory(Memory):
 
     def _copy_to(self, other: Memory) -> None:
         """To a block of zeros."""
-        for first, last in self._pieces():
+        for first, last in self.pieces():
             ctypes.memmove(other.address + first, self.address + first, last - first)
 
-    def _pieces(self) -> Iterator[tuple[int, int]]:
+    def pieces(self) -> Iterator[tuple[int, int]]:
         """Pieces with all that is not zero: on Linux, the pages that are taken."""
         page = mmap.PAGESIZE
         count = (self.nbytes + page - 1) // page

@@ -18,7 +18,6 @@ in earlier ones of the same function, comes to more than the capture costs.
 from __future__ import annotations
 
 import time
-import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -705,7 +704,7 @@ class _Listener(Observer):
 
 
 def _checksum(buffer: Buffer) -> int:
-    return zlib.crc32(memory_of(buffer).packed())
+    return memory_of(buffer).checksum()
 
 
 class _StepTrace(Trace):

@@ -32,10 +32,10 @@ class Rehearsal:
         """Copy the memory. Raises `MemoryError`."""
         memories = self._tables.memories
         for memory in memories[len(self._copies) :]:
-            self._copies.append(None if memory is None else Memory(memory.nbytes, clear=False))
+            self._copies.append(None if memory is None else memory.room())
         for memory, copy in zip(memories, self._copies, strict=True):
             if memory is not None and copy is not None:
-                copy.view()[:] = memory.view()
+                copy.take(memory)
         self._launches = session.launches
 
     def forget_plan(self) -> None:
@@ -90,5 +90,5 @@ class Rehearsal:
         return [
             block.name
             for block, memory, copy in blocks
-            if memory is not None and copy is not None and copy.view() != memory.view()
+            if memory is not None and copy is not None and copy.contents() != memory.contents()
         ]

@@ -27,6 +27,7 @@ from tinote.program import operations as ops
 from tinote.program.program import Program
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
+from tinote.runtime.reserved import ReservedMemory
 from tinote.runtime.seam import listened
 from tinote.source import NOWHERE, Span, caller
 
@@ -39,6 +40,14 @@ VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
 _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 
+def _numbers_of(field: Field) -> Iterable[np.ndarray[Any, Any]]:
+    """Arrays over all of a field that may be other than 0."""
+    whole, memory = array_over(field.buffer, field.memory), field.memory
+    if not isinstance(memory, ReservedMemory):
+        return [whole]
+    return [np.frombuffer(memory.view()[first:last], whole.dtype) for first, last in memory.pieces()]
+
+
 class Left(NamedTuple):
     """The effects of a call: its result, variables, the number of launches that drew random numbers, memory, and
     prints.
@@ -47,7 +56,7 @@ class Left(NamedTuple):
     returned: Any
     values: list[Any]
     launches: int
-    memory: list[bytes]
+    memory: list[Any]
     printed: str
 
 
@@ -152,8 +161,8 @@ class Trial:
             with np.errstate(all="ignore"):
                 for field in self.varied:
                     if field.dtype.kind == "f":
-                        numbers = array_over(field.buffer, field.memory)
-                        numbers[...] = numbers * numbers.dtype.type(variation[0])
+                        for numbers in _numbers_of(field):
+                            numbers[...] = numbers * numbers.dtype.type(variation[0])
                 for array in self._arrays:
                     vary(array, variation)
         session.launches = self._launches
@@ -294,16 +303,16 @@ class Trial:
             )
         )
 
-    def _all_of(self, left: Left) -> list[bytes]:
+    def _all_of(self, left: Left) -> list[Any]:
         """The contents of all memory at that time, including memory not used before."""
-        return [*left.memory, *[bytes(copy.view()) for copy in self._copies[len(left.memory) :]]]
+        return [*left.memory, *[copy.contents() for copy in self._copies[len(left.memory) :]]]
 
     def left(self, returned: Any) -> Left:
         """The effects of a call."""
         values = [namespace[name] for namespace, name in self.variables]
         printed = "".join(self._printed)
         self._printed.clear()
-        memory = [bytes(memory.view()) for memory, _ in self._memories]
+        memory = [memory.contents() for memory, _ in self._memories]
         return Left(returned, values, session.launches, memory, printed)
 
     def difference(

@@ -25,7 +25,7 @@ from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, s
 from tinote.lang.data.traced import Traced
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import slices_of, whole_region
-from tinote.lang.session.state import recording_as
+from tinote.lang.session.state import memory_of, recording_as
 from tinote.runtime.seam import active_listener
 
 Array = np.ndarray[Any, Any]
@@ -276,6 +276,8 @@ class Sweep:
         for buffer, region in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before its computation is detected
                 inner.overwriting(buffer, region)
+                if memory_of(buffer).is_reserved:  # most of it is not taken, and is not to be
+                    continue
                 store(buffer, ... if region == whole_region(buffer) else slices_of(region), np.nan)
         try:
             with recording_as(inner), custom.arrays_again():

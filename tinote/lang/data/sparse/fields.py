@@ -296,7 +296,9 @@ class SparseField(Field):
         return self.array_copy(dtype) if copy is not False else self.numpy_view()
 
     def copy_from(self, other: Field) -> None:
-        """Copy all elements of another field, which become active where they are not zero.
+        """Copy all elements of another field.
+
+        What is active in a sparse one becomes active, of any other what is not zero.
 
         Parameters
         ----------
@@ -317,7 +319,10 @@ class SparseField(Field):
                 caller(),
                 hint="copy in a kernel, `for I in ti.grouped(y): x[I] = y[I]`",
             )
-        self.from_numpy(other.held())
+        if isinstance(other, SparseField):
+            self.from_sparse(*other.to_sparse())
+        else:
+            self.from_numpy(other.held())
 
 
 class SparseScalarField(SparseField, ScalarField):
