@@ -141,7 +141,21 @@ _INNER = {
     *("load_ipython_extension", "unload_ipython_extension", "warn_of_namesakes"),
 }
 _MODULES = {
-    *("ad", "algorithms", "exception", "graph", "lang", "linalg", "math", "misc", "ops", "profiler", "tools", "types"),
+    *(
+        "ad",
+        "algorithms",
+        "exception",
+        "graph",
+        "integrate",
+        "lang",
+        "linalg",
+        "math",
+        "misc",
+        "ops",
+        "profiler",
+        "tools",
+        "types",
+    ),
     *("ui", "util", "viz"),
 }
 

@@ -451,6 +451,7 @@ KERNEL_ONLY = {
     "assume_in_range", "block_local", "cache_read_only", "loop_unique", "no_activate", "stop_grad",
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor",
     "loop_config", "randn", "random",
+    "activate", "append", "deactivate", "is_active", "rescale_index",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import itertools
 import threading
 
@@ -178,10 +179,12 @@ def test_a_page_that_runs_is_handed_over_or_the_view_says_why_not(can_run):
         page.keeps_up = True
         page.say(kind="ready", view="page")
         page.say(kind="page", page="here")
-        await page.until(lambda: view.error or page.messages[-1][0]["kind"] == "file")
+        await page.until(lambda: page.messages[-1][0]["kind"] in ("file", "refused"))
         message, buffers = page.messages[-1]
-        assert bool(view.error) != can_run and (message["kind"] == "file") == can_run
-        if can_run:
+        assert not view.error and (message["kind"] == "file") == can_run
+        if not can_run:
+            assert message["page"] == "here" and re.match(r"Not saved: .*test_pointer.py, line \d+: ", message["words"])
+        else:
             assert (message["ending"], message["type"], message["page"]) == ("html", "text/html", "here")
             assert 20_000 < len(buffers[0]) < 110_000 and b"tinote-data" in buffers[0]
 

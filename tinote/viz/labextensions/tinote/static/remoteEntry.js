@@ -46,7 +46,8 @@
   const CODE = ".tinote-explorer, .tinote-rules"; // Until somebody uses them, their first picture stays.
   const PAINTED = `${LIVE}, ${CODE}, .widget-slider`;
   const LEFT_OUT = `button:not(:is(${CODE}) button), details:not([open]) > :not(summary), .tinote-controls,
-    .tinote-timeline, .tinote-timeline-text, .tinote-announce, .tinote-notice, .tinote-tip, .tinote-kept, .tinote-explorer .full`;
+    .tinote-timeline, .tinote-timeline-text, .tinote-announce, .tinote-notice, .tinote-tip, .tinote-kept,
+    .tinote-explorer .full`;
 
   /** The part that two rectangles have in common. */
   function common(one, other) {
