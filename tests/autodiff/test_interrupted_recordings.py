@@ -1,5 +1,6 @@
 """An interrupt may come between any two lines: whatever it ends, nothing goes on recording."""
 
+import contextlib
 import gc
 import linecache
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.user import session  # noqa: F401
+from tinote.errors import DifferentiationError
 from tinote.lang.session.state import own_watcher, recorder
 from tinote.lang.session.state import session as state
 
@@ -215,3 +217,64 @@ def test_nothing_records_after_an_interrupt(name: str) -> None:
     # What an interrupt has kept from ending is not notified of what others do from the next recording on.
     every["tape"]()
     assert state.watchers == [] and own_watcher.get() is None
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="`with` is compiled to other instructions there")
+def test_an_interrupt_before_a_tape_can_close_is_made_up_for_by_the_next() -> None:
+    """Python looks for interrupts where `__exit__` begins, before it can do anything."""
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def square():
+        y[None] += x[None] ** 2
+
+    def run() -> None:
+        with ti.ad.Tape(y):
+            square()
+
+    def interrupt(frame: FrameType, event: str, _: Any) -> None:
+        if frame.f_code is ti.ad.Tape.__exit__.__code__:
+            raise KeyboardInterrupt
+
+    x[None] = 3.0
+    for _ in range(3):
+        sys.settrace(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run()
+        sys.settrace(None)
+    assert isinstance(recorder.get(), ti.ad.Tape)
+    run()
+    assert x.grad[None] == 6.0
+    assert recorder.get() is None
+
+
+def test_tapes_that_are_open_elsewhere_are_not_taken_for_left_ones() -> None:
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def square():
+        y[None] += x[None] ** 2
+
+    def in_a_generator() -> Any:
+        with ti.ad.Tape(y):
+            yield
+
+    def entered_by_a_stack() -> contextlib.ExitStack:
+        stack = contextlib.ExitStack()
+        stack.enter_context(ti.ad.Tape(y))
+        return stack
+
+    suspended = in_a_generator()
+    next(suspended)
+    with pytest.raises(DifferentiationError, match="same loss"):
+        ti.ad.Tape(y).__enter__()
+    suspended.close()
+    with entered_by_a_stack():
+        with pytest.raises(DifferentiationError, match="same loss"):
+            ti.ad.Tape(y).__enter__()
+        square()
+    with ti.ad.Tape(y), pytest.raises(DifferentiationError, match="same loss"):
+        ti.ad.Tape(y).__enter__()
+    assert recorder.get() is None

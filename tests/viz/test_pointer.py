@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
 import itertools
+import re
 import threading
 
 import numpy as np

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
+from opcode import opmap
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
 
@@ -64,6 +65,10 @@ _REPEATS = (
 )
 
 
+#: The instruction of a `with` statement that calls `__enter__`; Python 3.14 has another.
+_BEFORE_WITH = opmap.get("BEFORE_WITH", -1)
+#: Flags of code whose frames go on after they were left: generators, coroutines and both in one.
+_SUSPENDABLE = 0x20 | 0x80 | 0x200
 #: before the block, in place of the code and the instruction
 _NOWHERE: tuple[CodeType | None, int] = None, 0
 
@@ -210,6 +215,7 @@ class Tape(Documented, Journal):
     _check: GradientCheck | None = None
     is_swept = leaves = True
     _place = _NOWHERE
+    _frame: FrameType | None = None
     #: whether another thread or task has written the loss
     _loss_from_outside = False
     #: what kernels with derivatives have written there, and the number of events when each did so first
@@ -381,11 +387,13 @@ class Tape(Documented, Journal):
     def _enter(self, frame: FrameType) -> Tape:
         if self._place is not _NOWHERE:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
-        outer = present_recorder()
+        while isinstance(outer := present_recorder(), Tape) and outer.is_left:
+            outer.__exit__(KeyboardInterrupt, None, None)
         place = frame.f_code, frame.f_lasti
         if outer is not None:
             self._begin_inside(outer, Span(frame.f_code.co_filename, frame.f_lineno))
         self._place = place
+        self._frame = frame
         inner = self._inner
         if inner is not None:
             inner.enter()
@@ -411,6 +419,21 @@ class Tape(Documented, Journal):
             self._inner = self._inside(outer, span)
         else:
             self._carry_tangents(outer)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the function with its `with` statement is over: an interrupt has come before the tape could close."""
+        code, instruction = self._place
+        frame = self._frame
+        if code is None or frame is None or code.co_flags & _SUSPENDABLE or code.co_code[instruction] != _BEFORE_WITH:
+            return False
+        for running in sys._current_frames().values():
+            one: FrameType | None = running
+            while one is not None:
+                if one is frame:
+                    return False
+                one = one.f_back
+        return True
 
     def _end(self) -> None:
         """It records no longer."""
@@ -473,6 +496,7 @@ class Tape(Documented, Journal):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         misplaced: DifferentiationError | None = None
+        self._frame = None
         try:
             if self._place is _NOWHERE:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
