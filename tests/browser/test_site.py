@@ -92,7 +92,7 @@ def advance(view: Any) -> None:
     if "#play" not in view.locator("html").evaluate("(html) => html.ownerDocument.location.hash"):
         expect(view.locator(".tinote-view")).to_have_attribute("data-step", "0")
         view.get_by_role("button", name="Play").click()
-    poll(lambda: int(view.locator(".tinote-view").get_attribute("data-step")), lambda step: step > 0)
+    poll(lambda: int(view.locator(".tinote-view").get_attribute("data-step") or 0), lambda step: step > 0)
     view.get_by_role("button", name="Pause").click()
     expect(view.locator(".tinote-view")).to_have_attribute("data-state", "paused")
     row = view.locator(".tinote-timeline")
@@ -157,7 +157,7 @@ def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures:
     page.goto((site / "gallery" / "life.html").as_uri())
     frame = page.locator("iframe").first
     inner = frame.content_frame
-    poll(lambda: int(inner.locator(".tinote-view").get_attribute("data-step")), lambda step: step > 0)
+    poll(lambda: int(inner.locator(".tinote-view").get_attribute("data-step") or 0), lambda step: step > 0)
     for theme, color in (("dark", "rgb(20, 23, 27)"), ("light", "rgb(255, 255, 255)")):
         page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
         expect(inner.locator("body")).to_have_css("background-color", color)
