@@ -1,5 +1,5 @@
-"""A sweep over the active cells of a sparse field, a hundredth of a box of 1024³, beside one over a dense field with as
-many cells.
+"""A sweep over the active cells of a sparse field, a hundredth of a box of 1024³, beside one over a dense field of
+that number of cells.
 
 A sweep should take at most 1.5 times as long. Taichi and Quadrants run the same program. That memory is at most 1.3
 times what is active is a test (`tests/lang/test_sparse_fields.py`).

@@ -188,8 +188,8 @@ def test_fields_of_every_kind(dtype: Any, shape: Any, element: str) -> None:
 
     @ti.kernel
     def grow(t: dtype):
-        for I in ti.grouped(x):  # noqa: E741
-            rate[I] = t * x[I]
+        for p in ti.grouped(x):
+            rate[p] = t * x[p]
 
     begin = np.random.default_rng(1).random(x.to_numpy().shape) + 0.5
     for ode in (

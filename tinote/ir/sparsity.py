@@ -45,7 +45,7 @@ class CellGroup(NamedTuple):
 
 class Sparsity:
     """The groups of a field or level, outermost first. `axes`: the dimensions of the layout tree that it has; `offset`:
-    the first index of each, or (). `below`: the buffers of all that lies in its cells, to be cleared with them.
+    the first index of each, or ().
     """
 
     __slots__ = ("axes", "groups", "offset", "shape")

@@ -10,6 +10,7 @@ kernels: derivatives are exact for the discrete steps, not for the equation.
 # Annotations of kernels are values: types of numbers that are known when a kernel is made.
 # pyright: reportInvalidTypeForm=false
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -223,6 +224,10 @@ class _Kernels:
         self.advance, self.interpolate, self.sum_errors = advance, interpolate, sum_errors
 
 
+#: The kernels of each type are made, and compiled for fields of a shape, once.
+_kernels_of = functools.cache(_Kernels)
+
+
 class _State:
     """Fields that change with time, and those that get their rates: pairs of the same type and shape."""
 
@@ -242,7 +247,7 @@ class _State:
                 )
         self._rates = rates
         self._takes_time = bool(inspect.signature(rates).parameters)
-        self.kernels = [_Kernels(x.dtype) for x, _ in self.pairs]
+        self.kernels = [_kernels_of(x.dtype) for x, _ in self.pairs]
 
     def evaluate(self, t: float) -> None:
         """Let the rates be those of the state and time `t`."""
@@ -329,6 +334,8 @@ class RungeKutta:
         #: of each field of the state: its start in a step, and its rates at the stages
         self._starts = [_like(x, "the start") for x, _ in self._state.pairs]
         self._rates = [_like(x, "the rates", len(self._tableau.times)) for x, _ in self._state.pairs]
+        #: the same with the kernels for it
+        self._rows = list(zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True))
         self._total = ti.field(self._state.pairs[0][0].dtype, shape=())
         self._evaluations = 0
 
@@ -360,25 +367,24 @@ class RungeKutta:
 
     def _step(self, t: float, dt: float, *, begun: bool = False) -> None:
         """`begun`: the rates at `t` are there."""
-        tableau, kernels = self._tableau, self._state.kernels
-        every = list(zip(kernels, self._state.pairs, self._starts, self._rates, strict=True))
-        for kernel, (x, _), start, _ in every:
+        tableau = self._tableau
+        for kernel, (x, _), start, _ in self._rows:
             kernel.copy(start, x)
         for number, part in enumerate(tableau.times):
             if number:
-                for kernel, (x, _), start, rates in every:
+                for kernel, (x, _), start, rates in self._rows:
                     kernel.advance(x, start, rates, tableau.stages[number - 1], dt)
             if number or not begun:
                 self._evaluate(number, t + part * dt)
         if tableau.stages and tableau.weights[: len(tableau.stages)] == tableau.stages[-1]:
             return  # the last stage is the result
-        for kernel, (x, _), start, rates in every:
+        for kernel, (x, _), start, rates in self._rows:
             kernel.advance(x, start, rates, tableau.weights, dt)
 
     def _evaluate(self, number: int, t: float) -> None:
         self._evaluations += 1
         self._state.evaluate(t)
-        for kernel, (_, rate), rates in zip(self._state.kernels, self._state.pairs, self._rates, strict=True):
+        for kernel, (_, rate), _, rates in self._rows:
             kernel.put(rates, number, rate)
 
     def solve(
@@ -476,7 +482,7 @@ class RungeKutta:
             factor = 0.2 if math.isnan(error) else min(10.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1 / tableau.order)))
             if not error <= 1:
                 rejected, known = rejected + 1, True
-                for kernel, (x, _), start in zip(self._state.kernels, self._state.pairs, self._starts, strict=True):
+                for kernel, (x, _), start, _ in self._rows:
                     kernel.copy(x, start)
                 dt *= min(factor, 0.9)
                 if abs(dt) <= smallest * max(abs(t), abs(end - begin)):
@@ -495,7 +501,7 @@ class RungeKutta:
                     self._interpolate(dt, 1.0)
             if times is None:
                 show(after)
-            for kernel, start, rates in zip(self._state.kernels, self._starts, self._rates, strict=True):
+            for kernel, _, start, rates in self._rows:
                 kernel.move(rates, len(tableau.times) - 1, 0, start)
             t, known = after, True
             dt *= factor
@@ -504,31 +510,28 @@ class RungeKutta:
     def _interpolate(self, dt: float, part: float) -> None:
         """Let the state be that at a part of the step before."""
         weights = [part * sum(c * part**power for power, c in enumerate(row)) for row in self._tableau.dense]
-        rows = zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True)
-        for kernel, (x, _), start, rates in rows:
+        for kernel, (x, _), start, rates in self._rows:
             kernel.interpolate(x, start, rates, dt, weights)
 
     def _norm(self, weights: tuple[float, ...], dt: float, rtol: float, atol: float) -> float:
         """The weighted sum of rates over a step, in units of the error that is allowed. It is a constant in a tape."""
         self._total[None] = 0.0
-        rows = zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True)
-        for kernel, (x, _), start, rates in rows:
+        for kernel, (x, _), start, rates in self._rows:
             kernel.sum_errors(self._total, x, start, rates, weights, dt, rtol, atol)
         return math.sqrt(ti.stop_gradient(self._total[None]) / sum(math.prod(_shape(x)) for x, _ in self._state.pairs))
 
     def _first_step(self, t: float, sign: float, rtol: float, atol: float) -> float:
         """A first step, by the rates at the beginning and after a small Euler step (Hairer et al., section II.4)."""
-        rows = list(zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True))
         self._evaluate(0, t)
-        for kernel, (x, _), start, rates in rows:
+        for kernel, (x, _), start, rates in self._rows:
             kernel.copy(start, x)
             kernel.put(rates, 1, x)
         rate, size = self._norm((1.0,), 1.0, rtol, atol), self._norm((0.0, 1.0), 1.0, rtol, atol)
         small = 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
-        for kernel, (x, _), start, rates in rows:
+        for kernel, (x, _), start, rates in self._rows:
             kernel.advance(x, start, rates, (1.0,), sign * small)
         self._evaluate(1, t + sign * small)
-        for kernel, (x, _), start, _ in rows:
+        for kernel, (x, _), start, _ in self._rows:
             kernel.copy(x, start)
         change = self._norm((-1.0, 1.0), 1.0, rtol, atol) / small
         largest = max(rate, change)

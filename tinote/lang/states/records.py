@@ -10,6 +10,7 @@ import numpy as np
 from tinote.errors import StateError
 from tinote.lang.data.components import ComponentField
 from tinote.lang.data.fields import Field
+from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.sparse.fields import SparseField
 from tinote.lang.data.structs import Struct, StructField
@@ -112,7 +113,7 @@ def _compare_sparse(name: str, field: SparseField, found: Saved) -> None:
     if not _is_sparse(found):
         raise StateError(f"{name!r} is a sparse field, and the file holds {_kind(found)}", caller())
     held = f"{found['values'].dtype} of shape {(*found['shape'].tolist(), *found['values'].shape[1:])}"
-    own = f"{field.to_sparse()[1].dtype} of shape {(*field.shape, *field.element)}"
+    own = f"{array_over(field.buffer, field.memory).dtype} of shape {(*field.shape, *field.element)}"
     if held != own:
         raise StateError(f"{name!r} holds {own}, and the file {held}", caller())
 

@@ -52,7 +52,7 @@ def located(e: Emitter, sparsity: Sparsity, index: Sequence[Atom], name: str) ->
 
 
 class IndexArithmetic:
-    """Divisions of indices, none of which is negative."""
+    """Divisions of indices, which are not negative."""
 
     def __init__(self, b: Builder) -> None:
         self.b = b

@@ -119,7 +119,7 @@ class LostValues:
             self.lose(path.buffer, path.span)
 
     def _refill(self, arguments: Arguments) -> None:
-        """Memory all of which a launch stores to, for certain, holds nothing of what was lost."""
+        """Memory that a launch overwrites as a whole, for certain, holds nothing of what was lost."""
         for buffer in arguments.filled:
             self.spans.pop(buffer, None)
 

@@ -7,6 +7,7 @@ they are indexed as any other field. What Python writes activates cells.
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from typing import Any
 
@@ -23,6 +24,8 @@ from tinote.runtime.reserved import reserve
 from tinote.runtime.seam import active_listener, listeners
 from tinote.source import caller
 
+#: What places are computed with, of numbers and of arrays.
+_ARITHMETIC: tuple[Any, Any, Any] = operator.floordiv, operator.mod, lambda a, n, b: a * n + b
 #: A dense array of this size or more is worth a warning.
 _LARGE_ARRAY = 1 << 30
 
@@ -92,7 +95,7 @@ class SparseField(Field):
             if len(index) == len(shape):
                 key = self._position_behind(index, sparsity.offset)
         index = super()._position(key)
-        return sparsity.places(index, int.__floordiv__, int.__mod__, lambda a, n, b: a * n + b, 0)
+        return sparsity.places(index, *_ARITHMETIC, 0)
 
     def _assign(self, position: Any, numbers: Any, value: Any) -> None:
         if position is not ...:
@@ -137,9 +140,7 @@ class SparseField(Field):
                 every = np.tile(np.arange(count), len(places[0]))
                 places = [np.repeat(k, count) for k in places]
                 places[axis] = every
-        index = self._sparsity.coordinates(
-            places, lambda a, n: a // n, lambda a, n: a % n, lambda a, n, b: a * n + b, np.zeros_like(places[0])
-        )
+        index = self._sparsity.coordinates(places, *_ARITHMETIC, np.zeros_like(places[0]))
         offset = self._sparsity.offset or (0,) * len(self.shape)
         indices = np.stack([k + first for k, first in zip(index, offset, strict=True)], axis=-1)
         return indices, self._array[tuple(places)]
@@ -262,7 +263,7 @@ class SparseField(Field):
             raise FieldError(what, caller(), hint="write them in a kernel")
         self.fill(0)
         zero = np.zeros(len(numbers), np.int64)
-        places = self._sparsity.places(index, lambda a, n: a // n, lambda a, n: a % n, lambda a, n, b: a * n + b, zero)
+        places = self._sparsity.places(index, *_ARITHMETIC, zero)
         for depth, flags, is_list in self._activities:
             held = flags.to_numpy()
             if is_list:
