@@ -52,7 +52,7 @@ from tinote.lang.session.state import arches, init, reset
 from tinote.lazy import load as _load
 
 if TYPE_CHECKING:
-    from tinote import _lib, ad, graph, integrate, linalg, magics, math, tools, ui, viz  # noqa: F401
+    from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -93,7 +93,7 @@ __all__ = [
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented",
-    "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "field", "from_dlpack", "func",
+    "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
     "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
     "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "save",
     "set_logging_level", "solve", "svd", "sweep", "sym_eig", "sync", "template", "tools",
@@ -109,6 +109,7 @@ _LAZY = {
     "save": ("tinote.lang.states.state", "save"),
     "sweep": ("tinote.lang.sweeps.sweep", "sweep"),
     "viz": ("tinote.viz", None),
+    "fft": ("tinote.fft", None),
     "integrate": ("tinote.integrate", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
     "ui": ("tinote.ui", None),
@@ -145,6 +146,7 @@ _MODULES = {
         "ad",
         "algorithms",
         "exception",
+        "fft",
         "graph",
         "integrate",
         "lang",

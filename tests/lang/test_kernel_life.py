@@ -3,7 +3,7 @@
 import copy
 import pickle
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -47,6 +47,39 @@ def test_kernels_and_functions_are_copied_and_pickled_as_functions_are() -> None
     assert (two.times(5), three.times(5)) == (10, 15)
     assert pickle.loads(pickle.dumps(three.times))(5) == 15
     assert pickle.loads(pickle.dumps(three.scale))(5) == 15
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Noted(tuple[Any, ...]):
+    note = 1.0
+
+
+def test_tuples_as_templates_are_known_by_what_they_hold() -> None:
+    x, y = ti.field(ti.f32, shape=4), ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def add(to: ti.template()):
+        for i in to[0]:
+            to[0][i] += to[1][i]
+
+    for kind in (lambda *items: items, Pair, lambda *items: (Pair(*items), 1)[0]):
+        for _ in range(3):
+            add(kind(x, y))
+    assert len(add.instances) == 2  # a plain tuple, a named one
+    add(Pair(y, x))
+    assert len(add.instances) == 3
+
+    @ti.kernel
+    def note(of: ti.template()) -> ti.f32:
+        return of.note
+
+    one, two = Noted((x,)), Noted((x,))
+    two.note = 2.0
+    assert (note(one), note(two)) == (1.0, 2.0)  # attributes of its own count
 
 
 def test_template_fields() -> None:

@@ -33,6 +33,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.math": ti.math,
     "ti.linalg": ti.linalg,
     "ti.integrate": ti.integrate,
+    "ti.fft": ti.fft,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
     "ti.graph": ti.graph,

@@ -41,6 +41,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from types import MethodType
 from typing import Any, overload
 
 from tinote.compiler.requests import Request
@@ -204,6 +205,7 @@ class _BoundCustomFunction:
     def __init__(self, function: CustomFunction, owner: Any) -> None:
         self.function = function
         self.owner = owner
+        self.__signature__ = inspect.signature(MethodType(function, owner))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.owner, *args, **kwargs)

@@ -10,8 +10,8 @@ from tinote.lang.data.traced import Traced, constant_of
 
 
 def identity_of(value: Any) -> Any:
-    """A key for an argument: a number or text by type and value, a tuple item by item, anything else by identity. It
-    tells objects apart as long as they live, so whoever keeps the key keeps the argument.
+    """A key for an argument: a number or text by type and value, a tuple, named or not, item by item, anything else by
+    identity. It tells objects apart as long as they live, so what keeps the key keeps the argument.
     """
     if type(value) is Traced:
         value = constant_of(value, "compiled code, as a template argument")
@@ -20,7 +20,7 @@ def identity_of(value: Any) -> Any:
         return kind, value
     if kind is float or kind is complex:
         return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
-    if kind is tuple:
+    if kind is tuple or (isinstance(value, tuple) and not hasattr(value, "__dict__")):
         return kind, *map(identity_of, value)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
