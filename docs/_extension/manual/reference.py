@@ -34,6 +34,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.linalg": ti.linalg,
     "ti.integrate": ti.integrate,
     "ti.fft": ti.fft,
+    "ti.sampling": ti.sampling,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
     "ti.graph": ti.graph,
