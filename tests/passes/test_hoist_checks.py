@@ -87,6 +87,66 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+#: Sums that may wrap: checks of the first three move, since those would have to wrap from below to be in range again.
+WRAPPING = {
+    "a row": """
+          for %j: i32 in 0i32 .. %hi:
+            %k: i32 = add %lo, %j
+            store @x[%k], 1.0f32
+    """,
+    "a row of a square": """
+          %r: i32 = mul %lo, %lo
+          for %j: i32 in 0i32 .. %hi:
+            %c: i32 = add %j, 1i32
+            %k: i32 = add %r, %c
+            store @x[%k], 1.0f32
+    """,
+    "a row of a nest": """
+          for parallel %i: i32 in 0i32 .. %hi:
+            %r: i32 = mul %i, %lo
+            for %j: i32 in 0i32 .. %hi:
+              %k: i32 = add %r, %j
+              store @x[%k], 1.0f32
+    """,
+    "backwards": """
+          for %j: i32 in 0i32 .. %hi:
+            %k: i32 = sub %lo, %j
+            store @x[%k], 1.0f32
+    """,
+    "far from below": """
+          for %j: i32 in 0i32 .. %hi:
+            %s: i32 = mul %j, 2147483647i32
+            %k: i32 = sub %lo, %s
+            store @x[%k], 1.0f32
+    """,
+}  # fmt: skip
+MOST, LEAST = 2**31 - 1, -(2**31)
+
+
+@pytest.mark.parametrize(("name", "code"), WRAPPING.items(), ids=WRAPPING.keys())
+def test_sums_that_wrap_fail_as_before(name: str, code: str) -> None:
+    fn = parse(f"buffer @x: f32 field (8)\nfunc f(%lo: i32, %hi: i32):{code}")
+    checked = check_bounds(fn)
+    hoisted = hoist_checks(checked)
+    verify(hoisted, Form.CHECKED)
+    inner = [op for op in walk(hoisted.region) if isinstance(op, For)][-1]
+    assert any(isinstance(op, Check) for op in walk(inner.body)) == (name in ("backwards", "far from below"))
+    outcomes: list[list[object]] = []
+    for lo in (0, 1, 3, 7, 8, -1, -3, MOST, MOST - 2, LEAST, LEAST + 1, LEAST + 3, 1 << 16, 3 << 30):
+        for hi in (0, 1, 2, 4, 9):
+            found: list[object] = []
+            for which in (checked, hoisted):
+                memory = DictMemory()
+                try:
+                    interpret(which, ((lo - LEAST) % 2**32 + LEAST, hi), memory)
+                    found.append(repr(memory.cells))
+                except KernelIndexError as error:
+                    found.append(error.span.line)
+            assert found[0] == found[1], (lo, hi)
+            outcomes.append(found)
+    assert len({repr(found) for found in outcomes}) > 2
+
+
 @pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_the_same_launches_fail_at_the_same_line(code: str) -> None:
     fn = parse(

@@ -10,8 +10,10 @@
                                                       store @x[%i], 1.0f32
 
 The index is affine in the loop indices (see `tinote.ir.access`), so it is least and greatest at the ends of the loops;
-a loop without iterations checks nothing. Only checks that every iteration executes move, and never past a print or a
-`while`, whose effects before the fault are visible. Of several faults, another one than the first may be reported.
+a loop without iterations checks nothing. A sum that may wrap counts as the exact one where it would have to wrap from
+below i32 to come into range again: %n * %i + %j, with %j from 0. Only checks that every iteration executes move, and
+never past a print or a `while`, whose effects before the fault are visible. Of several faults, another one than the
+first may be reported.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class _Hoister(Rewriter):
         sides = self.sides(condition, index, extent)
         if sides is None:
             return False
-        form, length = self.accesses.affine(index), self.accesses.affine(extent)
+        form, length = self.exact(index), self.accesses.affine(extent)
         ends: list[tuple[Primitive, Affine]] = []
         if sides[0]:
             ends.append((p.ge, self.extreme(form, loops, 1)))
@@ -93,6 +95,15 @@ class _Hoister(Rewriter):
             arguments = (holds, here, shown, *check.args[3:])
             self.emit(Check(FaultKind.BOUNDS, arguments, check.text, check.axis, check.loc))
         return True
+
+    def exact(self, index: Atom) -> Affine:
+        """An index as a sum; one that wraps is in range just where that sum is, if the sum is not below i32."""
+        form = self.accesses.affine(index)
+        found = self.accesses.remainder(form) if index.type is i32 else None
+        if found is None or found.divisor != 1 << 32:
+            return form
+        low, high = found.dividend.interval(self.accesses.interval)
+        return found.dividend if low >= -(1 << 31) and high < 1 << 32 else form
 
     def sides(self, condition: Atom, index: Atom, extent: Atom) -> tuple[bool, bool] | None:
         """The bounds that a condition tests: `index >= 0`, `index < extent`, or both; None if it is another
