@@ -164,7 +164,8 @@ def test_poissons_numbers(mean: float) -> None:
 
     fill(mean)
     expected = scipy.stats.poisson(mean)
-    edges = np.unique(np.linspace(*expected.ppf([0.001, 0.999]), 20).astype(int))
+    low, high = expected.ppf([0.001, 0.999])
+    edges = np.unique(np.linspace(low, high, 20).astype(int))
     counts = np.histogram(found.to_numpy(), np.r_[-1, edges, 2**31] + 0.5)[0]
     wanted = np.diff(np.r_[0, expected.cdf(edges), 1]) * COUNT
     often = wanted > 5
