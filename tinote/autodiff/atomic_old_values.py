@@ -24,7 +24,7 @@ from tinote.autodiff.control_dependence import controlling_reads
 from tinote.autodiff.saved_places import Axis, axes_of, buffer_for, launch_nodes, place, shapes_of
 from tinote.autodiff.unfold import conflicts_of
 from tinote.ir import nodes as ir
-from tinote.ir.access import Accesses
+from tinote.ir.access import accesses_of
 from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -58,7 +58,7 @@ def plan_old_values(fn: ir.Function) -> OldValues:
     wanted = [op for op in walk(fn.region) if isinstance(op, ir.Atomic) and op.outs and not may_be_active(op.buffer)]
     if not wanted:
         return NO_OLD_VALUES
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     matter = controlling_reads(fn, fn.region.yields)
     nodes = launch_nodes(fn, accesses)
     found: list[OldValue] = []

@@ -14,7 +14,7 @@ memory without a gradient count as well: under a tape, what differentiated value
 from __future__ import annotations
 
 from tinote.autodiff.sequential_reverse import ConflictSearch, some_may_matter
-from tinote.ir.access import Accesses
+from tinote.ir.access import accesses_of
 from tinote.ir.buffers import Buffer
 from tinote.ir.conflicts import in_order
 from tinote.ir.nodes import Function
@@ -25,7 +25,7 @@ def keep_order(fn: Function, report: Report = unread) -> Function:
     """`fn`, which computes values or tangents, in scalar form, with such loops `ordered`."""
     if not some_may_matter(fn):
         return fn
-    found = ConflictSearch(fn, Accesses(fn), frozenset(), _may_be_differentiated, active_only=True).meeting()
+    found = ConflictSearch(fn, accesses_of(fn), frozenset(), _may_be_differentiated, active_only=True).meeting()
     for loop in found:
         report(Remark("keep_order", loop.loc, "iterations may conflict over what is differentiated"))
     return in_order(fn, found)

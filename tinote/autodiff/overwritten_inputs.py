@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.access import Access, Accesses
+from tinote.ir.access import Access, Accesses, accesses_of
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Load, Op, Region, Store
 
@@ -46,7 +46,7 @@ def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite
     """Each load among `loads` that a later write may meet, with the first such write."""
     if not loads:
         return
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     everything = accesses.all()
     paths = dict(_paths(fn.region, ()))
     order = {access.op: number for number, access in enumerate(everything)}

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.dependence_distance import CarriedDependence, find_carried_dependence, keeps_apart
-from tinote.ir.access import Access, Accesses, Touched
+from tinote.ir.access import Access, Accesses, Touched, accesses_of
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, MemoryOp, Op, Region, Store
 from tinote.ir.query import walk
@@ -42,7 +42,7 @@ def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> Sequen
     """`fn` with such loops made serial. What is loaded from `distinct` differs in each iteration."""
     if not some_may_matter(fn):
         return SequentialReverse(fn)
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     dependence = find_carried_dependence(accesses)
     if dependence is not None:
         return SequentialReverse(fn, dependence)

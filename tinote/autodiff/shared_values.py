@@ -41,7 +41,7 @@ from tinote.autodiff.winners import select_winners
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import accesses_of
 from tinote.ir.cost import MIN_EXPENSIVE_COST, UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.primitives import Defaults
@@ -123,7 +123,7 @@ class _Choice:
 
     def __init__(self, fn: ir.Function, report: Report) -> None:
         self.report = report
-        self.accesses = Accesses(fn)
+        self.accesses = accesses_of(fn)
         self.definitions = definitions(fn.region)
         self.order = {v: k for k, v in enumerate(v for op in walk(fn.region) for v in op.outs)}
         self.nodes = launch_nodes(fn, self.accesses)

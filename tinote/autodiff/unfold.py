@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.sequential_reverse import SerialiseLoops, loops_of
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, Touched
+from tinote.ir.access import Access, Accesses, Touched, accesses_of
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Store, Var
 from tinote.ir.primitives import Primitive
@@ -37,7 +37,7 @@ def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Differing], bo
     wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and (op.prim is not p.add or op.outs)]
     if not wanted:
         return fn
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     chosen: set[Op] = set()
     serial: set[Op] = set()
     differing = Differing(accesses)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.access import Access, Accesses, Loop
+from tinote.ir.access import Access, Accesses, Loop, accesses_of
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Lit, Load, MemoryOp, Op, Region, Store, While
 from tinote.ir.query import is_shorter, surely_iterates, walk
@@ -25,7 +25,7 @@ def refuse_write_conflicts(fn: Function) -> None:
     """
     loops = [op for op in fn.region.body if isinstance(op, For) and op.parallel and _reads_what_it_writes(op)]
     if loops:
-        accesses = Accesses(fn)
+        accesses = accesses_of(fn)
         for loop in loops:
             _refuse_write_conflicts_in(loop, accesses)
 

@@ -61,6 +61,7 @@ from tinote.compiler.passes.updates.store_first import storing_first
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
+from tinote.ir.access import sharing_accesses
 from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import Buffer, Function, MemoryOp
 from tinote.ir.query import walk
@@ -425,7 +426,7 @@ def run_pipeline(
     `enter` is called with the name of each step when it begins; `machine`: for another one than this.
     """
     context = Context(config, machine)
-    with refusing_deep_nests(fn.name, fn.loc):
+    with refusing_deep_nests(fn.name, fn.loc), sharing_accesses():
         for step in steps:
             if enter is not None:
                 enter(step.name)

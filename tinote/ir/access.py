@@ -5,7 +5,7 @@
       iteration store @x[%j], %a              %i + 1: perhaps out of range; another element in each iteration; the next
       one reads it
 
-A single analysis serves bounds checks, differentiation, privatisation and vectorisation: `Accesses(fn)` walks the
+A single analysis serves bounds checks, differentiation, privatisation and vectorisation: `accesses_of(fn)` walks the
 function once and works out answers on request. Every answer is conservative: `in_range` is true only if
 proved, `may_meet` and its like are false only if proved.
 """
@@ -13,6 +13,8 @@ proved, `may_meet` and its like are false only if proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import gcd
 
 from tinote.ir import nodes as ir
@@ -276,12 +278,12 @@ class Accesses(Ranges):
         if a.buffer is not b.buffer or (a.op.buffer.flat is None) is not (b.op.buffer.flat is None):
             return True
         apart = a.buffer.dtype.size if a.op.buffer.flat is not None else 1
+        pair = _Pair(a, b, shared, None if loop is None else loop.index, direction)
+        if any(self._differ(f, g, pair, apart) for f, g in pair.forms):
+            return False
         if any(self._known_distance(x, y, shared, apart) for x, y in zip(a.op.index, b.op.index, strict=False)):
             return False
-        pair = _Pair(a, b, shared, None if loop is None else loop.index, direction)
         if loop is not None and any(f == g and self._counts(f, loop) for f, g in pair.forms):
-            return False
-        if any(self._differ(f, g, pair, apart) for f, g in pair.forms):
             return False
         return apart > 1 or not (self._differ_by_remainders(pair) or self._kept_apart(pair))
 
@@ -426,6 +428,32 @@ class Accesses(Ranges):
                 else:
                     high = min(high, fact.const // -c)
         return low, high
+
+
+#: in a block of `sharing_accesses`: the analysis that was made last, by its function's region
+_latest: ContextVar[dict[ir.Region, Accesses] | None] = ContextVar("latest", default=None)
+
+
+@contextmanager
+def sharing_accesses() -> Iterator[None]:
+    """In this block, whoever asks about the function that was asked about last is given the same analysis."""
+    token = _latest.set({})
+    try:
+        yield
+    finally:
+        _latest.reset(token)
+
+
+def accesses_of(fn: ir.Function) -> Accesses:
+    """The accesses of a function."""
+    latest = _latest.get()
+    found = None if latest is None else latest.get(fn.region)
+    if found is None:
+        found = Accesses(fn)
+        if latest is not None:
+            latest.clear()
+            latest[fn.region] = found
+    return found
 
 
 def buffers_may_meet(a: ir.Buffer, b: ir.Buffer) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses
+from tinote.ir.access import Access, Accesses, accesses_of
 from tinote.ir.affine import variable
 from tinote.ir.buffers import root_of
 from tinote.ir.cost import own_cost
@@ -44,7 +44,7 @@ MAX_DEFINITE_STORES = 16
 
 def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozenset[ir.Buffer]) -> SymbolicRegions:
     """What `fn` (scalar form) writes, what the accesses `live_in` reach, and all that read the buffers of `before`."""
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     nodes = _Bounds(accesses, fn.region.params)
     everything = accesses.all()
     return SymbolicRegions(
@@ -58,7 +58,7 @@ def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozense
 
 def filled_by(fn: ir.Function, stores: Collection[ir.Op]) -> SymbolicRegions:
     """What the `stores` of `fn` (scalar form) reach in every run, as `written`: all of that, and nothing else."""
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     nodes = _Bounds(accesses, fn.region.params)
     written = nodes.regions(access.op for access in definite_stores(fn, accesses, stores))
     return SymbolicRegions(
@@ -79,7 +79,7 @@ class MemoryEffects(NamedTuple):
 
 def effects_of(fn: ir.Function) -> MemoryEffects:
     """The effects of `fn` (scalar form)."""
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
     nodes = _Bounds(accesses, fn.region.params)
     stores = definite_stores(fn, accesses)

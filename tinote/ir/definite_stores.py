@@ -16,7 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 
-from tinote.ir.access import Access, Accesses
+from tinote.ir.access import Access, Accesses, accesses_of
 from tinote.ir.affine import Affine
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, Lit, Op, Region, Store, Var
@@ -60,7 +60,7 @@ def live_in_reads(fn: Function, accesses: Accesses) -> list[Access]:
 
 def overwritten_buffers(fn: Function) -> frozenset[Buffer]:
     """The buffers that `fn` (scalar form) overwrites completely before it reads anything of them."""
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     whole = {access.buffer for access in definite_stores(fn, accesses) if _is_whole(access, accesses)}
     return frozenset(whole - {access.buffer for access in live_in_reads(fn, accesses)})
 

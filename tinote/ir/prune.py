@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 
 from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
+from tinote.ir.query import has_effect
 from tinote.ir.rewrite import keeping, remade, remade_region
 from tinote.ir.types import Stack
 
@@ -37,6 +38,8 @@ def prune(
     effect, because it may never end. `effect` says which operations without regions are roots; if `unread`, writes to
     temporaries are none, and stay as far as something that stays loads from these.
     """
+    if effect is _writes and not unread and _is_all_used(region, live):
+        return region
     marker = _Marker(keep_while, effect, unread)
     marker.collect(region, None)
     # Only now are all binders known: an effect in the condition of a `While` depends on what that yields further down.
@@ -46,6 +49,34 @@ def prune(
     marker.mark(live)
     marker.spread()
     return _sweep(region, marker)
+
+
+def _is_all_used(region: ir.Region, live: Iterable[ir.Var]) -> bool:
+    """Whether it is plain that nothing is dead: all that is bound is used, and what binds nothing has an effect. (Of
+    what is dead, the last has a use that is dead and stands after it.)
+    """
+    used = set(live)
+    bound: list[ir.Var] = []
+
+    def look(region: ir.Region) -> bool:
+        """Note what is bound and used; whether everything in it binds or has an effect."""
+        for op in region.body:
+            for a in op.args:
+                if type(a) is ir.Var:
+                    used.add(a)
+            if op.outs:
+                bound.extend(op.outs)
+            elif not (op.writes or (op.regions and has_effect(op))):
+                return False
+            for inner in op.regions:
+                if not look(inner):
+                    return False
+        for y in region.yields:
+            if type(y) is ir.Var:
+                used.add(y)
+        return True
+
+    return look(region) and used.issuperset(bound)
 
 
 def prune_unread(region: ir.Region) -> ir.Region:

@@ -19,7 +19,7 @@ from tinote.ir.types import Type
 
 def same(new: Sequence[object], old: Sequence[object]) -> bool:
     """Whether two sequences hold the very same objects."""
-    return len(new) == len(old) and all(map(is_, new, old))
+    return new is old or (len(new) == len(old) and all(map(is_, new, old)))
 
 
 def remade(op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...] = (), outs: tuple[Var, ...] | None = None) -> Op:
@@ -127,22 +127,24 @@ class Rewriter(Rewriting):
         if op.regions:
             self.nest(op)
             return
-        env = self.env
-        if env:
-            for a in op.args:
-                if type(a) is Var and a in env:
-                    op = op.rebuilt(tuple([self.get(a) for a in op.args]))
-                    break
-        self._decide(op)
+        if self.env:
+            args = self.renamed(op.args)
+            if args is not op.args:
+                op = op.rebuilt(args)
+        decision = self.on(op)
+        if decision is KEEP:
+            self.out.append(op)
+        else:
+            self._replace(op, decision)
 
     def nest(self, op: Op) -> None:
         """Rewrite an operation that has regions. Override only to take one apart before it is walked, or to know what
         is around.
         """
-        self._decide(remade(op, self.renamed(op.args), tuple([self.region(r) for r in op.regions])))
+        op = remade(op, self.renamed(op.args), tuple([self.region(r) for r in op.regions]))
+        self._replace(op, self.on(op))
 
-    def _decide(self, op: Op) -> None:
-        decision = self.on(op)
+    def _replace(self, op: Op, decision: Decision | Sequence[Atom]) -> None:
         if decision is KEEP:
             self.out.append(op)
         elif decision is not DROP:

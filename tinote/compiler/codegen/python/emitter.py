@@ -13,7 +13,7 @@ from tinote.compiler.codegen.sites import fault_site
 from tinote.errors import CompilerBug
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import accesses_of
 from tinote.ir.affine import constant as always
 from tinote.ir.overflow import may_overflow, overflow_text
 from tinote.ir.query import buffers_of
@@ -34,7 +34,7 @@ class PythonEmitter(Order):
         self.handlers = handlers
         self.reports_overflow = reports_overflow
         self.checks_division = checks_division
-        self.accesses = Accesses(fn)
+        self.accesses = accesses_of(fn)
         super().__init__(fn, self.may_fail)
         self.buffers = buffers_of(fn)
         self.sites: list[Site] = []

@@ -26,7 +26,7 @@ from typing import Any
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import Accesses, accesses_of
 from tinote.ir.affine import constant
 from tinote.ir.buffers import family_of
 from tinote.ir.rewrite import Rewriter
@@ -68,7 +68,7 @@ class AccessRewriter(Rewriter):
 
     @cached_property
     def accesses(self) -> Accesses:
-        return Accesses(self.fn)
+        return accesses_of(self.fn)
 
     def enter(self, region: ir.Region) -> None:
         self._extents_around.append(dict(self.extents))

@@ -19,7 +19,7 @@ first may be reported.
 from __future__ import annotations
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import accesses_of
 from tinote.ir.affine import Affine
 from tinote.ir.emit_sums import emit_sum, fits
 from tinote.ir.nodes import Atom, Check, FaultKind, For, Function, Lit, Op, Prim, Print, Region, Var, While
@@ -42,7 +42,7 @@ class _Hoister(Rewriter):
 
     def __init__(self, fn: Function) -> None:
         super().__init__()
-        self.accesses = Accesses(fn)
+        self.accesses = accesses_of(fn)
         self.moved: set[Check] = set()
 
     def visit(self, op: Op) -> None:

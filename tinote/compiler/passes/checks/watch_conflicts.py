@@ -25,7 +25,7 @@ from enum import IntEnum
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.access import accesses_of, buffers_may_meet
 from tinote.ir.buffers import root_of
 from tinote.ir.build import Builder
 from tinote.ir.conflicts import find_conflict
@@ -84,7 +84,7 @@ def _watched(loop: ir.For, fn: ir.Function) -> tuple[set[ir.Buffer], set[ir.Buff
 
 def _in_conflict(buffers: set[ir.Buffer], loops: Sequence[ir.For], fn: ir.Function) -> set[ir.Buffer]:
     """The members of `buffers` where iterations of these loops may conflict."""
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
 
     def conflict(buffer: ir.Buffer, loop: ir.For) -> bool:
         inside = [one for one in accesses.within(accesses.loops[loop]) if buffers_may_meet(one.buffer, buffer)]

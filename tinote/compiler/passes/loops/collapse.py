@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.access import Accesses, accesses_of, buffers_may_meet
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.query import trip_count, walk
@@ -40,7 +40,7 @@ def collapse(fn: ir.Function) -> ir.Function:
 def _next(fn: ir.Function) -> tuple[ir.Task, ir.For] | None:
     """A task and the loop in it, if they can be collapsed."""
     nests = [(op, inner) for op in fn.region.body if isinstance(op, ir.Task) and (inner := _inner(op)) is not None]
-    accesses = Accesses(fn) if nests else None
+    accesses = accesses_of(fn) if nests else None
     for task, inner in nests:
         assert accesses is not None
         if _stays_apart(task, inner, accesses):

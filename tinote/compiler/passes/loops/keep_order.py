@@ -12,7 +12,7 @@ two accesses that may conflict.
 
 from __future__ import annotations
 
-from tinote.ir.access import Accesses
+from tinote.ir.access import accesses_of
 from tinote.ir.conflicts import find_conflict, in_order
 from tinote.ir.nodes import For, Function, Op
 from tinote.ir.query import walk
@@ -24,7 +24,7 @@ def keep_order(fn: Function, report: Report = unread, *, exact: bool = False) ->
     parallel = [op for op in walk(fn.region) if isinstance(op, For) and op.parallel]
     if not any(op.writes for loop in parallel for op in walk(loop.body)):
         return fn
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     found: set[Op] = set()
     for op in parallel:
         conflict = find_conflict(accesses, accesses.loops[op], unordered=True, exact=exact)

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from tinote.compiler.passes.loops.unroll import unrolled
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, accesses_of, buffers_may_meet
 from tinote.ir.checks import checks_alone
 from tinote.ir.conflicts import Conflict, find_conflict
 from tinote.ir.query import free_variables, span_of, walk
@@ -33,7 +33,7 @@ from tinote.remarks import Remark, Report, unread
 
 def mark_vector_loops(fn: ir.Function, report: Report = unread) -> ir.Function:
     """`fn` with `vectorize` set on loops with independent iterations."""
-    return _Marker(Accesses(fn), report).run(fn)
+    return _Marker(accesses_of(fn), report).run(fn)
 
 
 class _Marker(Rewriter):

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, Touched, base_and_offset
+from tinote.ir.access import Access, Touched, accesses_of, base_and_offset
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.cost import own_cost
@@ -97,7 +97,7 @@ def scatter_to_gather(fn: ir.Function, report: Report = unread, *, fast_math: bo
 class _Gatherer(Rewriter):
     def __init__(self, fn: ir.Function, report: Report, fast_math: bool) -> None:
         super().__init__()
-        self.accesses = Accesses(fn)
+        self.accesses = accesses_of(fn)
         self.report = report
         self.fast_math = fast_math
 

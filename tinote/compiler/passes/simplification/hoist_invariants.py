@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.access import Accesses, accesses_of, buffers_may_meet
 from tinote.ir.buffers import root_of
 from tinote.ir.query import surely_iterates, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -107,7 +107,7 @@ class _Hoister(Rewriter):
         if not isinstance(loop, ir.For):
             return False
         if self.accesses is None:
-            self.accesses = Accesses(self.fn)
+            self.accesses = accesses_of(self.fn)
         return self.accesses.surely_in_range(self.accesses.of(op), self.accesses.loop_over(loop.index))
 
 

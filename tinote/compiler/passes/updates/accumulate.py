@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet, indices_differ
+from tinote.ir.access import Accesses, accesses_of, buffers_may_meet, indices_differ
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import bound_in, surely_iterates, walk
 from tinote.ir.reductions import can_be_reduced
@@ -41,7 +41,7 @@ def accumulate(fn: ir.Function, fast_math: bool = False, *, reduces: bool = Fals
     """`fn` with updates of loop-invariant elements made once, after the loop. `reduces`: updates of elements that all
     iterations share are reduced later.
     """
-    return _Accumulator(Accesses(fn), fast_math, reduces).run(fn)
+    return _Accumulator(accesses_of(fn), fast_math, reduces).run(fn)
 
 
 class _Element(NamedTuple):

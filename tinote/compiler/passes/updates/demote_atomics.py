@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinote.ir.access import Access, Accesses, Touched
+from tinote.ir.access import Access, Accesses, Touched, accesses_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Op, Task
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -31,7 +31,7 @@ def _element(access: Access) -> _Element:
 
 def demote_atomics(fn: Function, *, one_thread: bool = False) -> Function:
     """`fn` with plain updates of elements that only one thread can access. `one_thread`: launches run on one thread."""
-    return _Demoter(Accesses(fn), one_thread).run(fn)
+    return _Demoter(accesses_of(fn), one_thread).run(fn)
 
 
 class _Demoter(Rewriter):

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, Touched
+from tinote.ir.access import Access, Accesses, Touched, accesses_of
 from tinote.ir.buffers import bytes_of
 from tinote.ir.build import Builder
 from tinote.ir.primitives import Primitive
@@ -65,7 +65,7 @@ def privatise(fn: ir.Function, report: Report = unread, *, one_thread: bool = Fa
 
     `one_thread`: launches run on one thread, so that no task gets two versions.
     """
-    accesses = Accesses(fn)
+    accesses = accesses_of(fn)
     body: list[ir.Op] = []
     loads: dict[ir.Atom, ir.Load] = {}
     for op in fn.region.body:

@@ -28,7 +28,7 @@ from tinote.compiler.passes.lowering.promote_locals import promote_locals
 from tinote.compiler.passes.simplification.forward_stores import forward_stores
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import Accesses, accesses_of
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
 from tinote.ir.query import bound_in, walk
@@ -165,7 +165,7 @@ class _Loops:
         for op in region.body:
             if isinstance(op, ir.Load):
                 if self.accesses is None:
-                    self.accesses = Accesses(self.fn)
+                    self.accesses = accesses_of(self.fn)
                 if not self.accesses.surely_in_range(self.accesses.of(op)):
                     return False
             elif not isinstance(op, ir.Prim) or op.prim in (*p.DIVISIONS, p.extract, p.insert):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tinote.compiler.passes.analyses.match_updates import UpdateMatcher
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, accesses_of, buffers_may_meet
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.rewrite import Replacing
@@ -60,7 +60,7 @@ class _Matcher(UpdateMatcher):
     @cached_property
     def accesses(self) -> Accesses:
         """Those of the function."""
-        return Accesses(self.fn)
+        return accesses_of(self.fn)
 
     def updates_in(self, loop: ir.For) -> list[_Found]:
         """The updates in a parallel loop."""

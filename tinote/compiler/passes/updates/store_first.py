@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, accesses_of, buffers_may_meet
 from tinote.ir.nodes import Atom, Atomic, Buffer, For, Function, Lit, Op, Store
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -38,7 +38,7 @@ def store_first(fn: Function, zeroed: Collection[Buffer]) -> Function:
 
 def storing_first(fn: Function, zeroed: Collection[Buffer]) -> tuple[Function, frozenset[Op]]:
     """As `store_first`, and also returns the stores."""
-    updates = _first_updates(Accesses(fn), zeroed)
+    updates = _first_updates(accesses_of(fn), zeroed)
     if not updates:
         return fn, frozenset()
     storer = _Storer(updates)
