@@ -11,7 +11,7 @@ arguments may be large and exact, are functions with variants on vectors: beyond
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cache, partial
 
 from tinote.compiler.codegen import polynomials as poly
 from tinote.compiler.codegen.llvm import variants
@@ -91,6 +91,7 @@ def _less_turns(angle: Operand, n: Operand, fused: bool) -> Operand:
     return angle + turns + lost
 
 
+@cache
 def _far_angle() -> str:
     """An angle in [-pi, pi] that differs from an f32 of at least 2^49 by whole turns. Digits of 2/pi whose product with
     it is a multiple of 4 are left out; the products with the others are exact but for the last, which is small.
@@ -124,6 +125,7 @@ def _less_whole(value: Operand, period: float) -> Operand:
     return value - (shifted - _ROUND_F64 * period)
 
 
+@cache
 def _near_angle() -> str:
     """An f32 as an f64; one of at least 2^49 without whole turns."""
     body, a = begin(f32, "a")
@@ -217,6 +219,7 @@ def _log_f64(x: Operand) -> Operand:
     return _of_positive(x, kf.times(poly.LN2_HIGH_F64, -w))
 
 
+@cache
 def _wave_f64(name: str, quarter: int, fused: bool) -> str:
     """The sine, a number of quarter turns ahead; past the farthest angle the C library's function of that name.
 

@@ -171,7 +171,7 @@ class _Entry:
 
     def __init__(self, module: _ModuleText) -> None:
         self.module = module
-        self.e = TaskText(module, module.fn.region, "0", module.fn.loc)
+        self.e = TaskText(module, Region((), ()), "0", module.fn.loc)
         self._count = 0
         self.clocks: list[int] = []
         if module.options.profile:

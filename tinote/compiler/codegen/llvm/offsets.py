@@ -30,17 +30,17 @@ def offset_arithmetic(region: Region) -> set[Var]:
                 if not isinstance(op, Load) and type(op.value) is Var:
                     other.add(op.value)
             else:
-                other.update(a for a in op.args if type(a) is Var)
+                other.update([a for a in op.args if type(a) is Var])
             for inner in op.regions:
                 visit(inner)
-        other.update(a for a in r.yields if type(a) is Var)
+        other.update([a for a in r.yields if type(a) is Var])
 
     visit(region)
     found: set[Var] = set()
     for out, op in reversed(made):
         if out in offsets and out not in other:
             found.add(out)
-            offsets.update(a for a in op.args if type(a) is Var)
+            offsets.update([a for a in op.args if type(a) is Var])
         else:
-            other.update(a for a in op.args if type(a) is Var)
+            other.update([a for a in op.args if type(a) is Var])
     return found
