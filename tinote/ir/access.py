@@ -265,7 +265,8 @@ class Accesses(Ranges):
 
     def may_meet_across(self, a: Access, b: Access, loop: Loop) -> bool:
         """Whether `b` may touch in one iteration of the loop what `a` touches in another, before or after."""
-        return self.may_meet_later(a, b, loop) or self.may_meet_later(b, a, loop)
+        alike = a.op.buffer is b.op.buffer and a.op.index == b.op.index and a.known is b.known
+        return self.may_meet_later(a, b, loop) or (not alike and self.may_meet_later(b, a, loop))
 
     def _meet(
         self, a: Access, b: Access, shared: Callable[[ir.Var], bool], loop: Loop | None = None, direction: int = 0

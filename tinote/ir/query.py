@@ -17,6 +17,11 @@ def walk(region: Region) -> Iterator[Op]:
             yield from walk(inner)
 
 
+def has_any(region: Region, *kinds: type[Op]) -> bool:
+    """Whether there is an operation of one of these kinds in `region`."""
+    return any(isinstance(op, kinds) for op in walk(region))
+
+
 def span_of(op: Op) -> Span:
     """Where an operation comes from, or, where differentiation made it, the one that it is derived from."""
     return op.loc if op.loc.line or op.origin is None else op.origin.loc

@@ -25,7 +25,7 @@ from tinote.ir.emit_sums import emit_sum, fits
 from tinote.ir.nodes import Atom, Check, FaultKind, For, Function, Lit, Op, Prim, Print, Region, Var, While
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
-from tinote.ir.query import trip_count, walk
+from tinote.ir.query import has_any, trip_count, walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import i32, i64, u1
@@ -33,7 +33,7 @@ from tinote.ir.types import i32, i64, u1
 
 def hoist_checks(fn: Function) -> Function:
     """`fn`, in the CHECKED form, with checks of indices moved out of loops where that is possible."""
-    new = _Hoister(fn).run(fn)
+    new = _Hoister(fn).run(fn) if has_any(fn.region, Check) else fn
     return fn if new is fn else new.with_region(prune(new.region, keep_while=True))
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tinote.ir import primitives as p
 from tinote.ir.access import MAX_SUMMAND, base_and_offset
 from tinote.ir.nodes import Atom, Check, FaultKind, Function, Lit, Op, Prim, Print, Region, Var, While
-from tinote.ir.query import definitions
+from tinote.ir.query import definitions, has_any
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import i32, u1
 from tinote.source import Span
@@ -26,7 +26,7 @@ from tinote.source import Span
 
 def merge_checks(fn: Function) -> Function:
     """`fn`, in the CHECKED form, with one check per window."""
-    return _Merger(fn).run(fn)
+    return _Merger(fn).run(fn) if has_any(fn.region, Check) else fn
 
 
 class _Key(NamedTuple):

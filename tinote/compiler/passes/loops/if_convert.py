@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.cost import MAX_FLAT_BRANCH_COST, own_cost
+from tinote.ir.query import has_any
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import is_integer
 
@@ -27,7 +28,7 @@ Element = tuple[ir.Buffer, tuple[ir.Atom, ...]]
 
 def if_convert(fn: ir.Function) -> ir.Function:
     """`fn` without the branches that can be converted."""
-    return _Flattener().run(fn)
+    return _Flattener().run(fn) if has_any(fn.region, ir.If) else fn
 
 
 class _Flattener(Rewriter):
