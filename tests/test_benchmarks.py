@@ -323,6 +323,7 @@ def test_every_workload_of_automatic_differentiation_has_a_small_size() -> None:
     assert set(SMALL) == set(ad.WORKLOADS)
 
 
+@pytest.mark.usefixtures("most_machine_code_is_made_quickly")
 @pytest.mark.parametrize("style", list(STYLES))
 @pytest.mark.parametrize("workload", list(SMALL))
 def test_derivatives_agree_with_complex_steps(workload: str, style: str) -> None:
