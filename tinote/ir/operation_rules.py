@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
@@ -10,7 +11,7 @@ from tinote.ir.buffers import root_of
 from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile
 from tinote.ir.messages import Hole, split_message
-from tinote.ir.primitives import Defaults
+from tinote.ir.primitives import Defaults, Primitive
 from tinote.ir.types import (
     Lanes,
     Ref,
@@ -28,6 +29,10 @@ from tinote.ir.types import (
     u32,
 )
 
+#: The types of what is no value: memory that operations change.
+CELLS = frozenset({Ref, Stack, Tile})
+_DEFAULTS = Defaults()
+
 
 class OperationRules:
     """The rules of single operations in one form. `op`: the operation that is looked at; `private`: the private copies
@@ -38,6 +43,7 @@ class OperationRules:
         self.form = form
         self.op: ir.Op | None = None
         self.private: set[ir.Buffer] = set()
+        self._fine: set[Type] = set()
 
     def fail(self, message: str) -> InvalidIR:
         return InvalidIR(message, self.op)
@@ -48,6 +54,8 @@ class OperationRules:
             raise self.fail(message.format(*values))
 
     def type(self, t: Type) -> None:
+        if t in self._fine:
+            return
         dtype = element_type(t)
         self.require(self.form == Form.FIRST or dtype.bits > 0, "weak type {!r} after type inference", t)
         if isinstance(t, Tensor):
@@ -58,6 +66,7 @@ class OperationRules:
             fine = t.lanes > 1 and t.lanes & (t.lanes - 1) == 0
             self.require(fine, "lanes are a power of two, not {!r}", t)
             self.require(self.form == Form.LOWERED, "lanes of type {!r} before lowering of accesses", t)
+        self._fine.add(t)
 
     def literal(self, atom: ir.Lit) -> None:
         t, value = atom.type, atom.value
@@ -73,7 +82,7 @@ class OperationRules:
     # types of operands
 
     def value(self, atom: ir.Atom, what: str) -> None:
-        self.require(not isinstance(atom.type, Ref | Stack | Tile), "{} cannot be a cell or stack: {!r}", what, atom)
+        self.require(type(atom.type) not in CELLS, "{} cannot be a cell or stack: {!r}", what, atom)
 
     def same(self, atom: ir.Atom, t: Type, what: str) -> None:
         """`atom` may go where a value of type `t` is wanted: exactly after type inference, by shape before."""
@@ -137,7 +146,7 @@ class OperationRules:
         if prim.arity is not None:
             self.count(args, prim.arity, "operands")
         out = op.out.type
-        if isinstance(out, Ref | Stack | Tile):
+        if type(out) in CELLS:
             raise self.fail("a primitive cannot give a cell or stack")
         if not prim.elementwise:
             self.tensor_prim(op)
@@ -151,7 +160,7 @@ class OperationRules:
             self.require(prim is not p.bitcast or same_bits, "bitcast keeps the width: {!r} to {!r}", args[0], out)
         else:
             try:
-                expected = prim.rule(types, Defaults())
+                expected = _result_of(prim, types)
             except TypeError as error:
                 raise self.fail(f"{prim.name}: {error}") from error
             if self.form == Form.FIRST:
@@ -159,14 +168,12 @@ class OperationRules:
                 same = shape_of(expected) == shape_of(out) and _sort(expected) == _sort(out)
             else:
                 same = expected == out
-                for position, t in enumerate(types):
-                    wanted = p.operand_type(prim, types, position, out, Defaults())
+                for position, (t, wanted) in enumerate(zip(types, _operands_of(prim, types, out), strict=True)):
                     if element_type(t) is not wanted:
                         raise self.fail(f"operand {position} must be of {wanted!r}, not {args[position]!r}")
             self.require(same, "{} of these operands gives {!r}, not {!r}", prim.name, expected, out)
         if self.form >= Form.SCALAR and prim is not p.select:
-            tensors = isinstance(out, Tensor) or any(isinstance(t, Tensor) for t in types)
-            self.require(not tensors, "{} on tensors after scalarisation", prim.name)
+            self.require(Tensor not in map(type, (out, *types)), "{} on tensors after scalarisation", prim.name)
 
     def tensor_prim(self, op: ir.Prim) -> None:
         prim, args, out = op.prim, op.args, op.out.type
@@ -175,7 +182,7 @@ class OperationRules:
             shape = p.broadcast_shape(tuple([a.type for a in args]))
             self.require(shape_of(out) == shape, "random_bits of these operands does not give {!r}", out)
             for position, a in enumerate(args):
-                wanted = p.operand_type(prim, (), position, out, Defaults())
+                wanted = p.operand_type(prim, (), position, out, _DEFAULTS)
                 each = Lanes(wanted, a.type.lanes) if isinstance(a.type, Lanes) else wanted
                 self.same(a, each, "a counter of random_bits")
         elif prim is p.join_tangents:
@@ -393,6 +400,19 @@ class OperationRules:
         same = same and copy.rank - private.rank in (0, 1)
         self.require(same and None not in copy.shape, "{!r}: the shapes must be known and the same", private)
         self.require(private.prim in p.ATOMICS, "{!r}: {} is not an atomic operation", private, private.prim.name)
+
+
+@cache
+def _result_of(prim: Primitive, types: tuple[Type, ...]) -> Type:
+    """The type of the result of a primitive that has a rule."""
+    assert prim.rule is not None
+    return prim.rule(types, _DEFAULTS)
+
+
+@cache
+def _operands_of(prim: Primitive, types: tuple[Type, ...], out: Type) -> tuple[Scalar, ...]:
+    """The types that its operands must have."""
+    return tuple([p.operand_type(prim, types, position, out, _DEFAULTS) for position in range(len(types))])
 
 
 def _sort(t: Type) -> str:

@@ -10,13 +10,8 @@ from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.forms import Form
 from tinote.ir.lanes import StoreTile
-from tinote.ir.operation_rules import OperationRules
-from tinote.ir.types import (
-    Ref,
-    Scalar,
-    Stack,
-    Tile,
-)
+from tinote.ir.operation_rules import CELLS, OperationRules
+from tinote.ir.types import Scalar
 
 
 def verify(fn: ir.Function, form: Form = Form.FIRST, *, stored: bool = True) -> None:
@@ -90,14 +85,15 @@ class _Verifier:
             self.scope.difference_update(entered)
 
     def bind(self, var: ir.Var) -> None:
-        self.rules.require(var not in self.bound, "{!r} is bound twice", var)
+        if var in self.bound:
+            raise self.rules.fail(f"{var!r} is bound twice")
         self.rules.type(var.type)
         self.bound.add(var)
         self.scope.add(var)
         self.depth[var] = self.parallel_depth
 
     def operand(self, atom: ir.Atom) -> None:
-        if isinstance(atom, ir.Lit):
+        if type(atom) is ir.Lit:
             self.rules.literal(atom)
         elif atom not in self.scope:
             where = "used out of its scope" if atom in self.bound else "used before it is bound"
@@ -108,14 +104,15 @@ class _Verifier:
     def operation(self, op: ir.Op) -> None:
         for a in op.args:
             self.operand(a)
-        for a in op.args:
-            if isinstance(a, ir.Var) and isinstance(a.type, Ref | Stack | Tile):
+            if type(a) is ir.Var and type(a.type) in CELLS:
                 fine = isinstance(op, ir.Get | ir.Set | ir.Push | ir.Pop) and a is op.args[0]
                 fine = fine or (isinstance(op, StoreTile) and a is op.value)
                 self.rules.require(fine, "a cell or stack cannot be an operand here: {!r}", a)
                 inside = isinstance(op, ir.Get) or self.depth[a] == self.parallel_depth
                 self.rules.require(inside, "{!r} is made outside of a parallel loop and changed inside", a)
-        if isinstance(op, ir.For):
+        if not op.regions:
+            self.rules.operation(op)
+        elif isinstance(op, ir.For):
             self.for_(op)
         elif isinstance(op, ir.While):
             self.while_(op)
@@ -126,7 +123,7 @@ class _Verifier:
         elif isinstance(op, ir.Task):
             self.task(op)
         else:
-            self.rules.operation(op)
+            raise self.rules.fail(f"unknown operation {type(op).__name__}")
 
     def for_(self, op: ir.For) -> None:
         self.rules.require(len(op.args) >= 2, "a loop needs two bounds")
