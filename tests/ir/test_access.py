@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
-from tinote.ir.access import Access, Accesses
+from tests.properties.generate import generate
+from tinote.compiler import pipeline
+from tinote.compiler.requests import GRADIENT, PRIMAL
+from tinote.config import Config
+from tinote.ir.access import Access, Accesses, accesses_of, sharing_accesses
 from tinote.ir.nodes import For, Op, Var
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
+from tinote.ir.text import show
 
 
 def analysed(text: str) -> tuple[Accesses, list[Access]]:
@@ -471,3 +478,23 @@ def test_every_answer_comes_from_the_same_walk() -> None:
     assert [a.writes for a in found] == [False, False, True, False, True]
     ops: list[Op] = [a.op for a in found]
     assert [accesses.of(op) for op in ops] == found
+
+
+def test_one_analysis_serves_those_who_ask_about_the_same_function() -> None:
+    fn, other = parse(FORMS), parse(FORMS)
+    with sharing_accesses():
+        first = accesses_of(fn)
+        assert accesses_of(fn) is first
+        assert accesses_of(other) is not first
+        assert accesses_of(fn) is not first  # the latest alone is kept
+    assert accesses_of(fn) is not accesses_of(fn)
+
+
+def test_what_has_been_asked_before_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled() -> list[str]:
+        requests = [(seed, steps) for seed in range(30) for steps in map(pipeline.steps_for, (PRIMAL, GRADIENT))]
+        return [show(pipeline.run_pipeline(generate(seed).function, steps, Config())[0]) for seed, steps in requests]
+
+    together = compiled()
+    monkeypatch.setattr(pipeline, "sharing_accesses", nullcontext)
+    assert compiled() == together

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.passes.support import becomes, stays
+from tests.properties.generate import generate
 from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
-from tinote.ir.nodes import While
+from tinote.compiler.pipeline import run_pipeline, steps_for
+from tinote.compiler.requests import GRADIENT, PRIMAL
+from tinote.config import Config
+from tinote.ir import prune as pruning
+from tinote.ir.nodes import Function, While
 from tinote.ir.parse import parse
 from tinote.ir.prune import prune
 
@@ -194,3 +201,18 @@ def test_what_is_needed_stays() -> None:
           return %o
         """,
     )
+
+
+def test_what_is_used_throughout_is_found_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is plainly without dead code is what marking and sweeping leave as it is, at every stage."""
+    stages: list[Function] = []
+    for seed in range(25):
+        for request in (PRIMAL, GRADIENT):
+            steps = steps_for(request, lower=request is PRIMAL)
+            run_pipeline(generate(seed).function, steps, Config(), lambda snapshot: stages.append(snapshot.after))
+    whole = [fn for fn in dict.fromkeys(stages) if pruning._is_all_used(fn.region, ())]
+    assert 0.2 * len(set(stages)) < len(whole) < len(set(stages))
+    monkeypatch.setattr(pruning, "_is_all_used", lambda region, live: False)
+    for fn in whole:
+        assert prune(fn.region, keep_while=True) is fn.region
+        assert prune(fn.region) is fn.region
