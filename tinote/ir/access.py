@@ -12,7 +12,7 @@ proved, `may_meet` and its like are false only if proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import gcd
@@ -436,8 +436,8 @@ _latest: ContextVar[dict[ir.Region, Accesses] | None] = ContextVar("latest", def
 
 
 @contextmanager
-def sharing_accesses() -> Iterator[None]:
-    """In this block, whoever asks about the function that was asked about last is given the same analysis."""
+def sharing_accesses() -> Generator[None]:
+    """In this block, a question about the function that was asked about last gets the same analysis."""
     token = _latest.set({})
     try:
         yield
