@@ -427,3 +427,87 @@ def test_random_programs(program: list[tuple[str, int]]) -> None:
         return _gradients(p)
 
     agree(computed)
+
+
+def test_rules_of_access_in_the_indices_of_the_user() -> None:
+    """What is active is under the rules as elements are, since a tape that checks them keeps none of it. To activate
+    what is active is no change.
+    """
+    x = ti.field(ti.f32, needs_grad=True, name="x")
+    block: Any = ti.root.pointer(ti.ij, 128)  # in parts
+    block.dense(ti.ij, 8).place(x, offset=(-8, 0))
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def write(first: ti.i32) -> None:
+        for i in range(3):
+            x[first + i, 30] = 2.0
+
+    @ti.kernel
+    def measure() -> None:
+        for i, j in x:
+            loss[None] += x[i, j] ** 2
+
+    @ti.kernel
+    def touch() -> None:
+        for i in range(3):
+            x[i, 31] += 0.0
+
+    def found(*acts: Callable[[], Any]) -> list[str]:
+        block.deactivate_all()
+        with ti.ad.Tape(loss, validation="collect") as tape:
+            for act in acts:
+                act()
+        return [violation.reason.partition(" (")[0] for violation in tape.violations]
+
+    def python() -> None:
+        x[-7, 30] = 1.0
+
+    assert found(lambda: write(0), measure) == []
+    assert found(lambda: write(0), touch, measure) == []
+    assert found(measure, lambda: write(40)) == [
+        "'active parts of x[0, 0]' is changed by launch 2, 'write', after being read"
+    ]
+    assert found(lambda: write(0), measure, lambda: write(40)) == [
+        "'active blocks of x[6, 3]' is changed by launch 3, 'write', after being read"
+    ]
+    again = "'x[0, 30]' and 2 more elements are changed by launch 3, 'write', after being read"
+    assert found(lambda: write(0), measure, lambda: write(0)) == [again]
+    assert found(lambda: write(-8), measure, python) == ["'x[-7, 30]' is changed by Python, after being read"]
+    off = found(lambda: write(-8), measure, block.deactivate_all)
+    assert off[0] == "'x[-8, 24]' and 63 more elements are changed by Python, after being read"
+    assert "'active blocks of x[0, 3]' is changed by Python, after being read" in off
+    filled = found(lambda: write(-8), measure, lambda: x.fill(0.0))
+    assert filled == ["'x[-8, 24]' and 63 more elements are changed by Python, after being read"]
+
+
+@pytest.mark.parametrize("place", ["pointer", "bitmasked"])
+def test_a_batch_that_begins_with_sparse_fields(place: str) -> None:
+    def run(sparse: bool) -> list[Any]:
+        ti.init()
+        x = ti.field(ti.f64, needs_grad=True)
+        level: Any = getattr(ti.root, place)(ti.i, 4) if sparse else ti.root.dense(ti.i, 4)
+        level.dense(ti.i, 4).place(x)
+        x[5] = 2.0
+        loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def measure() -> None:
+            for i in x:
+                if x[i] != 0:
+                    loss[None] += x[i] ** 2 + 1
+
+        def gradient() -> None:
+            with ti.ad.Tape(loss):
+                measure()
+
+        rng = np.random.default_rng(0)
+        given = rng.random((3, 16)) * (rng.random((3, 16)) < 0.3)
+        found = ti.ad.vmap(gradient, fields=x, results=[loss, x.grad])(given)
+        return [*found, x.to_numpy(), *([sorted(x.to_sparse()[0].tolist())] if sparse else [])]
+
+    *found, active = run(sparse=True)
+    for one, other in zip(found, run(sparse=False), strict=True):
+        assert one.any()
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+    assert active == [[4], [5], [6], [7]]

@@ -45,9 +45,14 @@ def broken(history: list[Act], has_gradient: bool) -> set[int]:
     return found
 
 
+@pytest.mark.parametrize("place", ["dense", "pointer", "bitmasked"])
 @pytest.mark.parametrize("has_gradient", [True, False])
-def test_random_sequences(has_gradient: bool) -> None:
-    x = ti.field(ti.f64, shape=N, needs_grad=has_gradient, name="x")
+def test_random_sequences(has_gradient: bool, place: str) -> None:
+    x = ti.field(ti.f64, needs_grad=has_gradient, name="x")
+    if place == "pointer":
+        ti.root.pointer(ti.i, 2).dense(ti.i, N // 2).place(x)
+    else:
+        getattr(ti.root, place)(ti.i, N).place(x)
     loss = ti.field(ti.f64, shape=(), needs_grad=True, name="loss")
 
     @ti.kernel

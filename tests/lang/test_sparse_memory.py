@@ -80,7 +80,21 @@ def copied():
     return y[500, 5, 1700]
 
 
+def validated():
+    with ti.ad.Tape(loss, validation=True):
+        run()
+    with ti.ad.Tape(loss, validation="collect") as tape:
+        run()
+        grow()
+        x.fill(0.0)
+    (found,) = tape.violations[:1]
+    assert found.elements[0].tolist() == [0, 0, 0] and len(found.elements) == 2 * 16**3
+    assert found.nbytes < 1_000_000
+    return tape.violations[1].elements[-1, 0]
+
+
 ACTS = {
+    "validated": (validated, 511),
     "tape": (lambda: gradient(run), 2.0),
     "custom": (lambda: gradient(lambda: (both(), total())), 4.5),
     "checkpoint": (lambda: gradient(checkpointed), 2 * 1.5**12),
@@ -98,7 +112,7 @@ assert int(peak.split()[1]) < 400_000, peak
 """
 
 
-@pytest.mark.parametrize("act", ["tape", "custom", "checkpoint", "captured", "copied", "saved", "filled"])
+@pytest.mark.parametrize("act", ["validated", "tape", "custom", "checkpoint", "captured", "copied", "saved", "filled"])
 def test_memory_is_that_of_what_is_active(act: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("sparse")
     (folder / "program.py").write_text(PROGRAM, "utf-8")

@@ -41,8 +41,19 @@ class RuleAccesses:
 
 
 def _is_followed(buffer: Buffer) -> bool:
-    """Whether the rules apply to a buffer: the user's own, neither a gradient nor a dual."""
-    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and buffer.primal is None
+    """Whether the rules apply to a buffer: the user's own, neither a gradient nor a dual, or what says which cells of a
+    sparse field are active, but not what repeats it.
+    """
+    if buffer.kind not in (BufferKind.FIELD, BufferKind.ARRAY) or buffer.primal is not None:
+        return False
+    sparsity = buffer.sparsity
+    return sparsity is None or not sparsity.is_activity(buffer) or is_activation(buffer)
+
+
+def is_activation(buffer: Buffer) -> bool:
+    """Whether a buffer says which cells of the last level of a sparse field are active."""
+    last = None if buffer.sparsity is None else buffer.sparsity.groups[-1].activity
+    return last is not None and buffer is last.buffer
 
 
 def numbers_at(buffer: Buffer, index: tuple[Atom, ...]) -> list[tuple[Atom, ...]]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.access_rules import RuleAccesses, numbers_at
+from tinote.autodiff.access_rules import RuleAccesses, is_activation, numbers_at
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
@@ -108,14 +108,25 @@ class _Instrumenter(Rewriter):
         if kind is None:
             return KEEP
         assert isinstance(op, Load | Store | Atomic)
+        b = self._b
+        b.loc = op.loc
+        changes: Atom | None = None
+        with b.region() as before:
+            if isinstance(op, Atomic) and op.prim is p.maximum and is_activation(op.buffer):
+                changes = b.prim(p.lt, b.load(op.buffer, op.index), op.value)  # not what is active already
+        self.out += before.body
         self.emit(op)  # first, so that an index out of range is reported about the user's own memory
         code = self._site(kind, op)
         shadow = self._shadow_of(op.buffer)
         check = self._read if kind is Kind.READ else self._write
-        for index in numbers_at(op.buffer, op.index):
-            with self._b.region() as opened:
+        with b.region() as checks:
+            for index in numbers_at(op.buffer, op.index):
                 check(shadow, index, code, op.buffer, kind)
-            self.out += opened.body
+        if changes is not None:
+            with b.region() as guarded:
+                b.if_(changes, checks.close())
+            checks = guarded
+        self.out += checks.body
         return DROP
 
     def _site(self, kind: Kind, op: Load | Store | Atomic) -> Var:

@@ -39,7 +39,8 @@ class Buffer:
     itself counts from zero. `no_adjoint`, `no_tangent`: declared by the user to have none, so that its values are
     constants in reverse mode, in forward mode; else a recording may give it a temporary one. `planes`: of a gradient
     along a few directions, what holds the numbers along each; in memory they follow each other. `sparsity`: of a sparse
-    field, how its cells lie in this memory, which is what the IR indexes.
+    field, how its cells lie in this memory, which is what the IR indexes. `levels`: the letters of the dimensions in
+    the order in which the levels of a layout tree divide them, "" where that is the order of the indices.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Buffer:
         "element_strides",
         "flat",
         "kind",
+        "levels",
         "name",
         "no_adjoint",
         "no_tangent",
@@ -98,6 +100,7 @@ class Buffer:
         self.no_adjoint = False
         self.no_tangent = False
         self.sparsity: Sparsity | None = None
+        self.levels = ""
 
     @property
     def rank(self) -> int:
@@ -115,6 +118,15 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"@{self.name}: {self.element_type!r} {self.shape}"
+
+
+def help_with_order(buffer: Buffer) -> str:
+    """What helps where an index is out of range, if the levels of a layout tree suggest another order of indices."""
+    index, levels = (", ".join(letters) for letters in (sorted(buffer.levels), buffer.levels))
+    return levels and (
+        f"indices follow the letters, whatever the order of the levels: {buffer.name}[{index}], not [{levels}]; "
+        "for the other order, exchange the letters where it is placed"
+    )
 
 
 def root_of(buffer: Buffer) -> Buffer:

@@ -60,7 +60,7 @@ class Bounds(NamedTuple):
 
     `indices` are the payload words that hold the index, one per dimension; with `axis` the index is that of this one
     dimension only, whose extent is then `shape[axis]`, one of several `extents`, or their single word. `first`: what
-    the user counts that dimension from.
+    the user counts that dimension from. `meant`: what helps, where it is not as usual.
     """
 
     shape: tuple[int, ...] | None
@@ -68,6 +68,7 @@ class Bounds(NamedTuple):
     extents: tuple[int, ...] = ()
     axis: int | None = None
     first: int = 0
+    meant: str = ""
 
 
 class Site(NamedTuple):
@@ -191,7 +192,7 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
         known = f" of shape {_tuple(shape)}" if whole else ""
         first = bounds.first
         message = f"index {index[0] + first} is out of bounds for axis {bounds.axis} of '{site.text}'{known}"
-        return KernelIndexError(f"{message}: {_valid(extent, first)}", site.loc, hint=_OUT_OF_BOUNDS)
+        return KernelIndexError(f"{message}: {_valid(extent, first)}", site.loc, hint=bounds.meant or _OUT_OF_BOUNDS)
     shown = str(index[0]) if len(index) == 1 else _tuple(index)
     wrong = [axis for axis, (i, n) in enumerate(zip(index, shape, strict=True)) if not 0 <= i < n]
     message = f"index {shown} is out of bounds for '{site.text}' of shape {_tuple(shape)}"

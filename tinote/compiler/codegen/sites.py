@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.errors import CompilerBug
+from tinote.ir.buffers import family_of, help_with_order
 from tinote.ir.messages import nested_parts, split_message
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit, Print
 from tinote.ir.types import element_type, shape_of
@@ -25,12 +26,15 @@ def bounds_site(buffers: Sequence[Buffer], name: str, axis: int, extent: int | N
         shown = axis if array.rank > 1 else None
         return Site(SiteKind.BOUNDS, loc, name, Bounds(None, (0,), tuple(range(1, array.rank + 1)), shown))
     shape = _shape_named(buffers, name, axis, extent)
-    return Site(SiteKind.BOUNDS, loc, name, Bounds(shape, (0,), () if shape else (1,), axis, first))
+    meant = next(filter(None, (help_with_order(b) for b in buffers if b.name == name)), "")
+    return Site(SiteKind.BOUNDS, loc, name, Bounds(shape, (0,), () if shape else (1,), axis, first, meant))
 
 
 def _shape_named(buffers: Sequence[Buffer], name: str, axis: int, extent: int | None) -> tuple[int, ...] | None:
     """The shape of the buffer that a bounds check is about, where it is known."""
-    shapes = {b.shape for b in buffers if b.name == name and len(b.shape) > axis}
+    sparsities = {b: family_of(b).sparsity for b in buffers if b.name == name}
+    shapes = {b.shape if sparsity is None else sparsity.shape for b, sparsity in sparsities.items()}
+    shapes = {shape for shape in shapes if len(shape) > axis}
     if len(shapes) != 1:
         return None
     (shape,) = shapes

@@ -15,6 +15,7 @@ import numpy as np
 
 from tinote.completion import Documented
 from tinote.errors import FieldError, KernelIndexError, shown
+from tinote.ir.buffers import help_with_order
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, ElementPlace
@@ -151,7 +152,9 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
             if not first <= i < first + extent:
                 valid = f": valid are {first} to {first + extent - 1}" if first else ""
                 where = f"for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
-                raise KernelIndexError(f"index {shown(int(i))} is out of range {where}", caller())
+                raise KernelIndexError(
+                    f"index {shown(int(i))} is out of range {where}", caller(), help_with_order(self.buffer)
+                )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:

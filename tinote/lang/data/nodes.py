@@ -9,6 +9,7 @@ from typing import Any
 
 from tinote.completion import Documented
 from tinote.ir.nodes import Buffer
+from tinote.lang.data.layout import LETTERS
 
 
 class Node(Documented):
@@ -76,6 +77,13 @@ class Node(Documented):
 
     def __repr__(self) -> str:
         return f"<level of {self.shape}>" if self.above is not None else "<root>"
+
+
+def letters_of_levels(node: Node | None) -> str:
+    """The letters of the axes in the order in which the levels down to a node divide them; "" where it is their own."""
+    axes = dict.fromkeys(axis for level in (() if node is None else node.path) for axis in level.axes)
+    found = "".join([LETTERS[axis] for axis in axes])
+    return found if list(found) != sorted(found) else ""
 
 
 class LeafNode(Node):

@@ -12,6 +12,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.layout import Layout, Placement, array_over, dense, part_of
+from tinote.lang.data.nodes import letters_of_levels
 from tinote.lang.session.missing import HABITS
 from tinote.lang.session.owners import claim, coming_into_being
 from tinote.lang.session.state import clears_duals, forget_gradients, session
@@ -223,6 +224,7 @@ class Stored(Tokenised):
             offset=at.offset,
         )
         self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
+        self.buffer.levels = letters_of_levels(self._level)
         if not self.memory.whole.is_resident:
             self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory

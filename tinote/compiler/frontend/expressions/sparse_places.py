@@ -17,7 +17,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.sparse_elements import Places
 from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
-from tinote.ir.build import Builder
+from tinote.ir.index_arithmetic import IndexArithmetic
 from tinote.ir.nodes import Atom, Check, FaultKind, Lit
 from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import Scalar, i32
@@ -49,30 +49,6 @@ def located(e: Emitter, sparsity: Sparsity, index: Sequence[Atom], name: str) ->
     if inside is not None and e.config.bounds_check == "ignore":  # what lies outside has a place outside
         places = (e.b.prim(p.select, inside, places[0], Lit(-1, i32)), *places[1:])
     return places
-
-
-class IndexArithmetic:
-    """Divisions of indices, which are not negative."""
-
-    def __init__(self, b: Builder) -> None:
-        self.b = b
-
-    def divide(self, a: Atom, n: int) -> Atom:
-        if isinstance(a, Lit):
-            return Lit(int(a.value) // n, i32)
-        if n & (n - 1) == 0:
-            return self.b.prim(p.shr, a, Lit(n.bit_length() - 1, i32))
-        return self.b.prim(p.floordiv, a, Lit(n, i32))
-
-    def remainder(self, a: Atom, n: int) -> Atom:
-        if isinstance(a, Lit):
-            return Lit(int(a.value) % n, i32)
-        return self.b.prim(p.and_, a, Lit(n - 1, i32)) if n & (n - 1) == 0 else self.b.prim(p.mod, a, Lit(n, i32))
-
-    def join(self, a: Atom, n: int, b: Atom) -> Atom:
-        if isinstance(a, Lit) and isinstance(b, Lit):
-            return Lit(int(a.value) * n + int(b.value), i32)
-        return self.b.prim(p.add, self.b.prim(p.mul, a, Lit(n, i32)), b)
 
 
 def node_index(e: Emitter, sparsity: Sparsity, front: Any, name: str) -> Places:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.expressions.sparse_places import IndexArithmetic
 from tinote.compiler.frontend.sparse_elements import Places
 from tinote.compiler.frontend.values import Value
 from tinote.ir import primitives as p
+from tinote.ir.index_arithmetic import sparse_index
 from tinote.ir.nodes import Atom, For, Lit, Region, Var
 from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import i32
@@ -94,10 +94,7 @@ def changes(e: Emitter, sparsity: Sparsity) -> list[int]:
 
 def coordinates(e: Emitter, sparsity: Sparsity, places: Places) -> Places:
     """The index of a cell that a loop runs over, as its users count; it is known to be active."""
-    arithmetic = IndexArithmetic(e.b)
-    found = sparsity.coordinates(places, arithmetic.divide, arithmetic.remainder, arithmetic.join, Lit(0, i32))
-    first = sparsity.offset or (0,) * len(found)
-    index = tuple([e.b.prim(p.add, i, Lit(start, i32)) if start else i for i, start in zip(found, first, strict=True)])
+    index = sparse_index(e.b, sparsity, places)
     e.sparse.located[sparsity.geometry, index] = places
     e.sparse.note_active(sparsity, places)
     return index

@@ -145,15 +145,16 @@ class _Checker(AccessRewriter):
 
     def access(self, op: ir.Load | ir.Store | ir.Atomic) -> None:
         buffer = op.buffer
-        if family_of(buffer).sparsity is not None:
-            return  # its places come from indices that the front end has checked
+        sparsity = family_of(buffer).sparsity
+        # The places in a sparse field come from indices that the front end has checked.
+        known, shown = (0, 0) if sparsity is None else (buffer.rank, len(sparsity.shape) - buffer.rank)
         for axis, (index, test) in enumerate(zip(op.index, _tests(op), strict=True)):
-            if not self.first_time(test):
+            if axis < known or not self.first_time(test):
                 continue
             sides = self.accesses.in_range(self.accesses.of(op), axis)
             if sides != (True, True):
                 first = buffer.offset[axis] if axis < len(buffer.offset) else 0
-                self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
+                self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis + shown, first)
 
     def test(
         self, op: ir.Op, index: ir.Atom, sides: tuple[bool, bool], extent: ir.Atom, name: str, axis: int, first: int = 0

@@ -29,6 +29,7 @@ from tinote.ir.access import accesses_of, buffers_may_meet
 from tinote.ir.buffers import root_of
 from tinote.ir.build import Builder
 from tinote.ir.conflicts import find_conflict
+from tinote.ir.index_arithmetic import index_of_user
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, with_body
 from tinote.ir.types import i32, i64, u1
@@ -192,6 +193,7 @@ class _Watcher(Rewriter):
         if len(self.levels) == 1:
             numbers = [b.prim(p.add, n, b.cast(loop.lo, i64)) for n in numbers]
         rank = root_of(op.buffer).rank
+        index = index_of_user(b, root_of(op.buffer), op.index[:rank])
         parts: list[str | None] = [
             "iterations ",
             None,
@@ -199,15 +201,15 @@ class _Watcher(Rewriter):
             None,
             f" of the parallel loop meet in '{op.buffer.name}[",
         ]
-        for axis in range(rank):
+        for axis in range(len(index)):
             parts += [", ", None] if axis else [None]
-        parts.append("None]" if not rank else "]")
+        parts.append("]" if index else "None]")
         for _ in op.index[rank:]:
             parts += ["[", None, "]"]
         did = {_Word.WRITER: "writes", _Word.UPDATER: "updates"}.get(word, "reads")
         does = "read" if isinstance(op, ir.Load) else "change"
         parts.append(f"': the first {did} what the second {does}s, and iterations have no order")
-        printed = ir.Print(tuple(parts), (*numbers, *op.index), op.loc)
+        printed = ir.Print(tuple(parts), (*numbers, *index, *op.index[rank:]), op.loc)
         printed.about = f"{loop.loc.file}:{loop.loc.line}:{loop.loc.column}"
         b.emit(printed)
 

@@ -2,20 +2,23 @@
 
 A field's or ndarray's shadow is found by its buffer. Arrays that others manage are found by where they lie, so that an
 array that is passed again, or a slice of one, meets what earlier launches did to it. (A view of the same memory as
-numbers of another size counts as memory of its own.)
+numbers of another size counts as memory of its own.) That of a sparse field takes memory where it is accessed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tinote.compiler.launch.native import BoundArray
+from tinote.ir.buffers import family_of
 from tinote.ir.checked_accesses import Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.kernels.arguments import ExternalArray
+from tinote.runtime.reserved import ReservedMemory
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +41,7 @@ class Shadows:
 
     def __init__(self) -> None:
         self._own: dict[Buffer, Array] = {}
+        self._reserved: dict[Buffer, ReservedMemory] = {}
         self._spans: list[_Span] = []
 
     def of(self, buffer: Buffer) -> Array:
@@ -46,9 +50,32 @@ class Shadows:
             return self._of_external(buffer)
         found = self._own.get(buffer)
         if found is None:
-            shape = [n or 0 for n in buffer.shape]
-            found = self._own[buffer] = np.zeros((*shape, *buffer.element, len(Word)), np.uint32)
+            shape = (*[n or 0 for n in buffer.shape], *buffer.element, len(Word))
+            if family_of(buffer).sparsity is None:
+                found = np.zeros(shape, np.uint32)
+            else:
+                memory = self._reserved[buffer] = ReservedMemory(prod(shape) * np.dtype(np.uint32).itemsize)
+                found = np.frombuffer(memory.view(), np.uint32).reshape(shape)
+            self._own[buffer] = found
         return found
+
+    def broken(self, buffer: Buffer) -> tuple[Array, Array]:
+        """Where later accesses broke a rule: the place of an element a row, and the codes of both accesses. They are
+        forgotten.
+        """
+        words = self.of(buffer)
+        *shape, count = words.shape
+        flat = words.reshape(-1, count)
+        numbers: list[Array] = []
+        memory = self._reserved.get(buffer)
+        for first, last in [(0, words.nbytes)] if memory is None else memory.pieces():
+            begin, end = first // flat.strides[0], -(-last // flat.strides[0])
+            numbers.append(begin + np.flatnonzero(flat[begin:end, Word.LATER]))
+        found = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
+        pairs = flat[found][:, [Word.LATER, Word.EARLIER]]
+        flat[found, Word.LATER] = 0
+        places = np.unravel_index(found, shape) if shape else ()
+        return np.stack(places, axis=-1) if shape else np.zeros((len(found), 0), np.int64), pairs
 
     def _of_external(self, buffer: ExternalArray) -> Array:
         size = buffer.dtype.size

@@ -18,6 +18,7 @@ import numpy as np
 from tinote.compiler.launch.native import BoundArray, BoundCode
 from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
+from tinote.ir.buffers import family_of
 from tinote.ir.checked_accesses import AccessSite, CheckedAccesses, Kind, Ledger, Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.access_rules.shadows import Array, Shadows, bound_over
@@ -26,6 +27,7 @@ from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.sparse.active import active_places, indices_at
 from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
@@ -138,7 +140,7 @@ class AccessRules(Observer):
     def writing(self, write: Write, *, exempt: bool) -> None:
         """Raises `AccessRuleError`."""
         buffer, position = write.target, write.position
-        if exempt:
+        if exempt or _is_active_already(buffer, position):
             return
         if buffer.primal is None:
             self.look_outside()
@@ -165,6 +167,9 @@ class AccessRules(Observer):
 
     def _store(self, buffer: Buffer, position: Any, *, outside: bool = False) -> None:
         code = self._enter((AccessSite(Kind.STORE, buffer, caller()),), "", outside=outside)
+        sparsity = family_of(buffer).sparsity
+        if position is ... and sparsity is not None:
+            position = active_places(sparsity)[: buffer.rank]
         words = self._shadows.of(buffer)
         read, written = words[..., Word.READ], words[..., Word.WRITE]
         earlier = np.array(read[position])
@@ -221,15 +226,13 @@ class AccessRules(Observer):
         """Take the violations out of the shadows of `buffers`."""
         found: list[tuple[int, int, Violation]] = []
         for buffer in buffers:
-            words = self._shadows.of(buffer)
-            broken = words[..., Word.LATER] != 0
-            pairs = words[broken][:, [Word.LATER, Word.EARLIER]]
-            elements = np.argwhere(broken)
-            elements[:, : len(buffer.offset)] += np.array(buffer.offset, np.int64)
+            places, pairs = self._shadows.broken(buffer)
+            if not len(places):
+                continue
+            elements, pairs = _in_order(_as_counted(buffer, places), pairs)
             for later, earlier in np.unique(pairs, axis=0).tolist():
                 concerned = elements[(pairs == (later, earlier)).all(axis=1)]
                 found.append((later, earlier, self._violation(buffer, concerned, earlier, later)))
-            words[..., Word.LATER] = 0
         found.sort(key=lambda one: one[:2])
         self.violations += [violation for _, _, violation in found]
         if self._raises and found:
@@ -244,17 +247,18 @@ class AccessRules(Observer):
             2 if first.kind is not Kind.READ and second.kind in (Kind.STORE, Kind.COMBINE) and earlier != later else 1
         )
         between = tuple(self._launches[event_before.ends : event.begins])
+        sparsity = family_of(buffer).sparsity
         shape = tuple([n or 0 for n in buffer.shape])
-        nbytes = prod((*shape, *buffer.element)) * buffer.dtype.size
+        nbytes = prod((*shape, *buffer.element)) * buffer.dtype.size if sparsity is None else memory_of(buffer).taken
         return Violation(
             rule=rule,
             field=buffer.name,
-            shape=shape,
+            shape=shape if sparsity is None else sparsity.shape,
             elements=elements,
             earlier=first,
             later=second,
             between=between,
-            offset=tuple(buffer.offset),
+            offset=tuple(buffer.offset) if sparsity is None else sparsity.offset,
             nbytes=nbytes,
             external=isinstance(buffer, ExternalArray),
         )
@@ -265,6 +269,29 @@ class AccessRules(Observer):
         site = event.sites[code - event.first_code]
         launch = event.ends if event.ends > event.begins else None
         return ProgramAccess(site.kind, site.span, launch, event.kernel, event.outside), event
+
+
+def _is_active_already(buffer: Buffer, position: Any) -> bool:
+    """Whether Python activates what is active: that is no change."""
+    last = None if buffer.sparsity is None else buffer.sparsity.groups[-1].activity
+    if last is None or buffer is not last.buffer or last.is_list or position is ...:
+        return False
+    return bool(array_over(buffer, memory_of(buffer))[position])
+
+
+def _as_counted(buffer: Buffer, places: Array) -> Array:
+    """Places in memory, one a row, as the indices that users count."""
+    sparsity = family_of(buffer).sparsity
+    if sparsity is None:
+        places[:, : len(buffer.offset)] += np.array(buffer.offset, np.int64)
+        return places
+    return np.hstack([indices_at(sparsity, list(places.T[: buffer.rank])), places[:, buffer.rank :]])
+
+
+def _in_order(elements: Array, pairs: Array) -> tuple[Array, Array]:
+    """Both by the indices of the elements."""
+    order = np.lexsort(elements.T[::-1]) if elements.shape[1] else slice(None)
+    return elements[order], pairs[order]
 
 
 def _key(buffer: Buffer) -> object:

@@ -191,6 +191,7 @@ class _Batched:
             or config.arch != "cpu"
             or config.kernel_profiler
             or any(leaf.is_array and leaf.values[:1].size == 0 for leaf in leaves)
+            or any(field.buffer.sparsity is not None for field in self._fields)  # what becomes active depends on values
         ):
             return self._placed(self._loop(shape, leaves, count, span))
         key = (shape, *[leaf.kind() for leaf in leaves])

@@ -217,7 +217,11 @@ class Sweep:
         values = self._array(target)
         if source is not None:
             accumulate(source, held_now(target) if active_listener() is not None else values)
-        assign(values, write.position, 0)
+        memory = memory_of(target)
+        if write.position is ... and memory.is_reserved:
+            memory.clear()
+        else:
+            assign(values, write.position, 0)
 
     # ---- traced numbers
 

@@ -7,7 +7,6 @@ they are indexed as any other field. What Python writes activates cells.
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from typing import Any
 
@@ -18,14 +17,13 @@ from tinote.ir.sparsity import Sparsity
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, Placement, dense
+from tinote.lang.data.sparse.active import ARITHMETIC, active_places, indices_at
 from tinote.lang.session.state import note_taken, present_recorder
 from tinote.runtime.memory import readable_size
 from tinote.runtime.reserved import reserve
 from tinote.runtime.seam import active_listener, listeners
 from tinote.source import caller
 
-#: What places are computed with, of numbers and of arrays.
-_ARITHMETIC: tuple[Any, Any, Any] = operator.floordiv, operator.mod, lambda a, n, b: a * n + b
 #: A dense array of this size or more is worth a warning.
 _LARGE_ARRAY = 1 << 30
 
@@ -95,7 +93,7 @@ class SparseField(Field):
             if len(index) == len(shape):
                 key = self._position_behind(index, sparsity.offset)
         index = super()._position(key)
-        return sparsity.places(index, *_ARITHMETIC, 0)
+        return sparsity.places(index, *ARITHMETIC, 0)
 
     def _assign(self, position: Any, numbers: Any, value: Any) -> None:
         if position is not ...:
@@ -117,33 +115,13 @@ class SparseField(Field):
 
     # ---- whole field
 
-    def _active(self) -> np.ndarray[Any, Any]:
-        """Which cells of the storage are active, as an array that broadcasts to it."""
-        groups = len(self._sparsity.groups)
-        found = np.ones((1,) * groups, bool)
-        for depth, flags, is_list in self._activities:
-            held = flags.held()
-            if is_list:
-                held = np.arange(self._sparsity.counts[depth - 1]) < held[..., None]
-            found = found & (held != 0).reshape(held.shape + (1,) * (groups - depth))
-        return found
-
     def to_sparse(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         self._require_alive()
         if (listener := active_listener()) is not None:
             listener.taking(f"what is active in '{self.name}'")
         note_taken(self.buffer)
-        active = self._active()
-        places = [k.astype(np.int64) for k in np.nonzero(active)]
-        for axis, (extent, count) in enumerate(zip(active.shape, self._sparsity.counts, strict=True)):
-            if extent != count:
-                every = np.tile(np.arange(count), len(places[0]))
-                places = [np.repeat(k, count) for k in places]
-                places[axis] = every
-        index = self._sparsity.coordinates(places, *_ARITHMETIC, np.zeros_like(places[0]))
-        offset = self._sparsity.offset or (0,) * len(self.shape)
-        indices = np.stack([k + first for k, first in zip(index, offset, strict=True)], axis=-1)
-        return indices, self._array[tuple(places)]
+        places = active_places(self._sparsity, whole=True)
+        return indices_at(self._sparsity, places), self._array[places]
 
     def array_copy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
         nbytes = math.prod((*self.shape, *self.element)) * (
@@ -198,20 +176,22 @@ class SparseField(Field):
             self._assign(..., 0, 0)
             return
         self._refuse_capture("x.fill(…), with anything but 0,", "x.fill(value)")
-        active = self._active()
-        shape = (*self._sparsity.counts, *self.element)
-        if present_recorder() is not None:
-            active = active.reshape(active.shape + (1,) * len(self.element))
-            whole = np.broadcast_to(np.where(active, source, 0), shape)
+        places = active_places(self._sparsity)
+        if present_recorder() is not None:  # which keeps what every element of the box gets
+            if self.memory.nbytes >= _LARGE_ARRAY:
+                raise FieldError(
+                    f"to differentiate {self.name}.fill(…) takes an array of the whole box, "
+                    f"{readable_size(self.memory.nbytes)}",
+                    caller(),
+                    hint=f"fill it in a kernel: `for I in ti.grouped({self.name}): {self.name}[I] = value`",
+                )
+            whole = np.zeros((*self._sparsity.counts, *self.element), source.dtype)
+            whole[places] = source
             self._wrote(..., whole)
             super()._assign(..., whole, whole)
             return
         self._wrote(..., value)
-        places = np.nonzero(active)
-        key = [
-            k if extent == count else slice(None) for k, extent, count in zip(places, active.shape, shape, strict=False)
-        ]
-        self._array[tuple(key)] = source
+        self._array[places] = source
 
     def from_numpy(self, array: Any) -> None:
         """Copy the elements of a dense array in; those that are not zero become active.
@@ -263,7 +243,7 @@ class SparseField(Field):
             raise FieldError(what, caller(), hint="write them in a kernel")
         self.fill(0)
         zero = np.zeros(len(numbers), np.int64)
-        places = self._sparsity.places(index, *_ARITHMETIC, zero)
+        places = self._sparsity.places(index, *ARITHMETIC, zero)
         for depth, flags, is_list in self._activities:
             held = flags.to_numpy()
             if is_list:

@@ -339,18 +339,21 @@ def _give_activity(level: Level) -> None:
         made = (_hidden(level, i32, "lengths", groups.counts[:-1]),)
         level.activity = CellActivity(made[0].buffer, None)
     else:
-        made = _flags(level, groups.counts)
+        blocks = any(isinstance(child, SparseGrowth) for child in level.children)
+        made = _flags(level, groups.counts, "active blocks" if blocks else "active cells")
         level.activity = CellActivity(made[0].buffer, made[1].buffer)
         if level.is_in_parts:
-            parts = _flags(level, groups.counts[:-1])
-            level.parts_activity, made = CellActivity(parts[0].buffer, parts[1].buffer), (*made, *parts)
-    level.activity_fields = made
-    for field in made:
-        field.buffer.sparsity = sparsity_of(level)
+            parts = _flags(level, groups.counts[:-1], "active parts")
+            level.parts_activity = CellActivity(parts[0].buffer, parts[1].buffer)
+            level.activity_fields = parts
+    level.activity_fields = (*made, *level.activity_fields)
+    whole = sparsity_of(level)
+    for field in level.activity_fields:
+        field.buffer.sparsity = whole if field in made else Sparsity(whole.axes, whole.groups[:-1])
 
 
-def _flags(level: Level, shape: tuple[int, ...]) -> tuple[ActivityField, ActivityField]:
-    return _hidden(level, i8, "activity", shape), _hidden(level, i8, "activity", shape)
+def _flags(level: Level, shape: tuple[int, ...], what: str) -> tuple[ActivityField, ActivityField]:
+    return _hidden(level, i8, what, shape), _hidden(level, i8, what, shape)
 
 
 def _hidden(level: Level, dtype: Any, what: str, shape: tuple[int, ...]) -> ActivityField:
