@@ -1,8 +1,9 @@
 """A sweep over the active cells of a sparse field, a hundredth of a box of 1024³, beside one over a dense field of
-that number of cells.
+that number of cells; and the material point method on a sparse grid.
 
-A sweep should take at most 1.5 times as long. Taichi and Quadrants run the same program. That memory is at most 1.3
-times what is active is a test (`tests/lang/test_sparse_fields.py`).
+A sweep should take at most 1.5 times as long, and the material point method at most as long as in the peers, which run
+the same programs on one thread, too. That memory is at most 1.3 times what is active is a test
+(`tests/lang/test_sparse_fields.py`).
 """
 
 from __future__ import annotations
@@ -27,4 +28,12 @@ TITLES = {
     "32 32 32": "the same in blocks of 32³",
 }
 
-CASES = tuple([Case(title, ROWS, {"block": block}, at_most_over=1.5) for block, title in TITLES.items()])
+PACKAGES = tuple(
+    [Contender(name, "benchmarks.sparse.material", name, over="taichi") for name in ("tinote", "taichi", "quadrants")]
+)
+
+CASES = (
+    *[Case(title, ROWS, {"block": block}, at_most_over=1.5) for block, title in TITLES.items()],
+    Case("MPM substep, 8192 particles in a box of 4096²", PACKAGES, {"dims": 2}, at_most_best=1.0),
+    Case("MPM substep, 32768 particles in a box of 1024³", PACKAGES, {"dims": 3}, at_most_best=1.0),
+)
