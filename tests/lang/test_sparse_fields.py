@@ -534,7 +534,7 @@ def test_an_index_out_of_range_is_said_as_the_user_wrote_it() -> None:
 
     with pytest.raises(KernelIndexError, match=r"index 16 .*for axis 1 of 'grid' of shape .*: valid are 0 to 15"):
         read(3, 16)
-    with pytest.raises(KernelIndexError, match="index -1 is out of bounds for axis 0 of 'grid': valid are 0 to 31"):
+    with pytest.raises(KernelIndexError, match=r"index -1 is out of bounds for axis 0 of .* valid are 0 to 31"):
         read(-1, 3)
 
 

@@ -19,6 +19,7 @@ from tinote.compiler.passes.analyses.choose_lanes import Machine, is_candidate
 from tinote.compiler.passes.checks.check_bounds import check_bounds
 from tinote.compiler.passes.checks.check_finite import check_finite
 from tinote.compiler.passes.checks.check_overflow import check_overflow
+from tinote.compiler.passes.checks.drop_checks import drop_checks
 from tinote.compiler.passes.checks.guard_accesses import guard_accesses
 from tinote.compiler.passes.checks.hoist_checks import hoist_checks
 from tinote.compiler.passes.checks.merge_checks import merge_checks
@@ -30,8 +31,10 @@ from tinote.compiler.passes.loops.interchange import interchange
 from tinote.compiler.passes.loops.keep_order import keep_order
 from tinote.compiler.passes.loops.mark_vector_loops import mark_vector_loops
 from tinote.compiler.passes.loops.narrow_loops import narrow_loops
+from tinote.compiler.passes.loops.peel_borders import peel_borders
 from tinote.compiler.passes.loops.scatter_to_gather import scatter_to_gather
 from tinote.compiler.passes.loops.split_loops import split_loops
+from tinote.compiler.passes.loops.unflatten import unflatten
 from tinote.compiler.passes.loops.unroll_and_jam import unroll_and_jam
 from tinote.compiler.passes.loops.unroll_partially import unroll_partially
 from tinote.compiler.passes.loops.vectorise import vectorise
@@ -329,6 +332,13 @@ GPU_LOWERING: Steps = (
 ORDERING = Step(_keep_order, Form.SCALAR, "keep_order")
 WATCHING = Step(_watch_conflicts, Form.SCALAR, "watch_conflicts")
 SPLITTING = _plain(split_loops, Form.SCALAR)
+ROWS: Steps = (
+    _plain(unflatten, Form.SCALAR),
+    _plain(hoist_invariants, Form.SCALAR),
+    _plain(narrow_loops, Form.SCALAR),
+    _plain(peel_borders, Form.SCALAR),
+    _plain(drop_checks, Form.SCALAR),
+)
 CHOOSING = Step(lambda fn, _: select_reverse_form(fn, reverse=False), Form.TYPED, "select_reverse_form")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: select_reverse_form(fn, reverse=True), Form.TYPED, "select_reverse_form")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
@@ -380,6 +390,7 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
         *_when(lower and not (request.reverses and lowering is GPU_LOWERING), ORDERING),
         *_when(lower and request is PRIMAL, WATCHING),
         *_when(lower and not request.reverses, SPLITTING),
+        *_when(lower and lowering is LOWERING, *ROWS),
         *_when(lower, *lowering),
     )
 

@@ -49,8 +49,12 @@ def index_of_user(b: Builder, buffer: Buffer, places: Sequence[Atom]) -> tuple[A
 def sparse_index(b: Builder, sparsity: Sparsity, places: Sequence[Atom]) -> tuple[Atom, ...]:
     """The same of a sparse field or level."""
     arithmetic = IndexArithmetic(b)
-    found = sparsity.coordinates(places, arithmetic.divide, arithmetic.remainder, arithmetic.join, Lit(0, i32))
-    return _counted(b, found, sparsity.offset)
+    return index_of_digits(b, sparsity, sparsity.digits_at(places, arithmetic.divide, arithmetic.remainder))
+
+
+def index_of_digits(b: Builder, sparsity: Sparsity, digits: Sequence[Sequence[Atom | None]]) -> tuple[Atom, ...]:
+    """The same by the digits of each dimension."""
+    return _counted(b, sparsity.counted(digits, IndexArithmetic(b).join, Lit(0, i32)), sparsity.offset)
 
 
 def _counted(b: Builder, index: Sequence[Atom], offset: Sequence[int]) -> tuple[Atom, ...]:

@@ -103,36 +103,66 @@ class Sparsity:
         join: Callable[[T, int, T], T], zero: T,
     ) -> tuple[T, ...]:  # fmt: skip
         """The place in the storage of a zero-based index, by arithmetic: `join(a, n, b)` is a * n + b."""
+        return self.joined([self.digits(axis, i, divide, remainder) for axis, i in enumerate(index)], join, zero)
+
+    def digits(
+        self, axis: int, i: T, divide: Callable[[T, int], T], remainder: Callable[[T, int], T]
+    ) -> tuple[T | None, ...]:
+        """Which part a zero-based index along a dimension is in, for each group; None where there is but one part."""
+        found: list[T | None] = []
+        for k, group in enumerate(self.groups):
+            extent, cells = group.extents[axis], self.inside(k)[axis]
+            part = i if cells == 1 or extent == 1 else divide(i, cells)
+            if extent > 1 and cells * extent != self.shape[axis]:
+                part = remainder(part, extent)
+            found.append(part if extent > 1 else None)
+        return tuple(found)
+
+    def joined(self, digits: Sequence[Sequence[T | None]], join: Callable[[T, int, T], T], zero: T) -> tuple[T, ...]:
+        """The place of what has these digits in each dimension."""
         found: list[T] = []
         for k, group in enumerate(self.groups):
-            place = zero
-            first = True
-            for i, extent, cells, whole in zip(index, group.extents, self.inside(k), self.shape, strict=True):
-                if extent == 1:
-                    continue
-                part = i if cells == 1 else divide(i, cells)
-                part = part if cells * extent == whole else remainder(part, extent)
-                place, first = part if first else join(place, extent, part), False
-            found.append(place)
+            place: T | None = None
+            for own, extent in zip(digits, group.extents, strict=True):
+                part = own[k]
+                if part is not None:
+                    place = part if place is None else join(place, extent, part)
+            found.append(zero if place is None else place)
         return tuple(found)
+
+    def digits_at(
+        self, places: Sequence[T], divide: Callable[[T, int], T], remainder: Callable[[T, int], T]
+    ) -> tuple[tuple[T | None, ...], ...]:
+        """The digits in each dimension of a place in the storage."""
+        found: list[list[T | None]] = [[] for _ in self.shape]
+        for place, group in zip(places, self.groups, strict=True):
+            rest = group.cells
+            for own, extent in zip(found, group.extents, strict=True):
+                if extent == 1:
+                    own.append(None)
+                    continue
+                is_first, rest = rest == group.cells, rest // extent
+                part = place if rest == 1 else divide(place, rest)
+                own.append(part if is_first else remainder(part, extent))
+        return tuple(map(tuple, found))
 
     def coordinates(
         self, places: Sequence[T], divide: Callable[[T, int], T], remainder: Callable[[T, int], T],
         join: Callable[[T, int, T], T], zero: T,
     ) -> tuple[T, ...]:  # fmt: skip
         """The zero-based index of a place in the storage: what `places` undoes."""
-        found: list[T | None] = [None] * len(self.shape)
-        for place, group in zip(places, self.groups, strict=True):
-            rest = group.cells
-            for axis, extent in enumerate(group.extents):
-                if extent == 1:
-                    continue
-                is_first, rest = rest == group.cells, rest // extent
-                part = place if rest == 1 else divide(place, rest)
-                part = part if is_first else remainder(part, extent)
-                above = found[axis]
-                found[axis] = part if above is None else join(above, extent, part)
-        return tuple([zero if coordinate is None else coordinate for coordinate in found])
+        return self.counted(self.digits_at(places, divide, remainder), join, zero)
+
+    def counted(self, digits: Sequence[Sequence[T | None]], join: Callable[[T, int, T], T], zero: T) -> tuple[T, ...]:
+        """The zero-based index of what has these digits in each dimension."""
+        found: list[T] = []
+        for axis, own in enumerate(digits):
+            index: T | None = None
+            for part, group in zip(own, self.groups, strict=True):
+                if part is not None:
+                    index = part if index is None else join(index, group.extents[axis], part)
+            found.append(zero if index is None else index)
+        return tuple(found)
 
     def described(self) -> tuple[Any, ...]:
         """All that it says, as plain values and buffers."""

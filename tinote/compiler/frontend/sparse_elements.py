@@ -27,6 +27,8 @@ class SparsityState:
     def __init__(self) -> None:
         #: the places of the indices of loops over active cells, by what lies alike
         self.located: dict[tuple[Any, Places], Places] = {}
+        #: the digits of an index along one dimension of such a loop
+        self.digits: dict[tuple[Any, int, Atom], tuple[Atom | None, ...]] = {}
         #: cells that a loop runs over, by the activity that says so
         self.active: set[tuple[Buffer, Places]] = set()
         #: what says what is active, where the body of the loop relies on it

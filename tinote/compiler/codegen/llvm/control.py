@@ -17,6 +17,9 @@ from tinote.ir.query import walk
 from tinote.ir.types import Lanes, Scalar, u64
 from tinote.source import Span
 
+#: A multiple of so many iterations fills vectors. Longer loops than the other are not written out anyway.
+_ROW, _LONGEST_ROW = 8, 64
+
 
 def for_(e: TaskText, op: ir.For) -> None:
     plan = e.loops.plans[op]
@@ -171,7 +174,8 @@ def _plain_loop(
     else:
         more = e.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
     latch = e.block
-    note = _loop_note(e, group, body, twice=vectorize and is_latency_bound(body))
+    whole = vectorize and _is_row(lo, hi)
+    note = _loop_note(e, group, body, twice=vectorize and is_latency_bound(body) and not whole, whole=whole)
     e.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
     e.fill(hole, f"{iteration} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
     joined = _joined(carried, (initial, before), (results, latch))
@@ -215,9 +219,17 @@ def _checks_first(e: TaskText, body: ir.Region, lo: str, hi: str) -> None:
     e.begin(on)
 
 
-def _loop_note(e: TaskText, group: int | None, body: ir.Region, *, twice: bool) -> str:
+def _is_row(lo: str, hi: str) -> bool:
+    """Whether the iterations of a loop fill a few vectors. LLVM would write them out one by one, and then look for
+    vectors in the loop around.
+    """
+    count = int(hi) - int(lo) if lo.isdecimal() and hi.isdecimal() else 0
+    return 0 < count <= _LONGEST_ROW and count % _ROW == 0
+
+
+def _loop_note(e: TaskText, group: int | None, body: ir.Region, *, twice: bool, whole: bool) -> str:
     """Loop metadata. `twice`: run two iterations (or vectors of iterations) side by side. LLVM does so for short
-    iterations only.
+    iterations only. `whole`: it is not to be written out before it is vectorised.
 
     `vectorize.enable` is never set: LLVM takes it as permission to reorder sums regardless of the flags, and warns
     where it cannot vectorise.
@@ -226,6 +238,8 @@ def _loop_note(e: TaskText, group: int | None, body: ir.Region, *, twice: bool) 
     notes = [] if group is None else [metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')]
     if twice:
         notes.append(metadata.add('!{!"llvm.loop.interleave.count", i32 2}'))
+    if whole:
+        notes.append(metadata.add('!{!"llvm.loop.unroll.disable"}'))
     if is_too_long(body):
         notes.append(metadata.add('!{!"llvm.loop.vectorize.enable", i1 false}'))
     if not notes:

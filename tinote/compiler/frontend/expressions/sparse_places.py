@@ -31,8 +31,13 @@ def located(e: Emitter, sparsity: Sparsity, index: Sequence[Atom], name: str) ->
         return known
     first = sparsity.offset or (0,) * len(index)
     inside: Atom | None = None
-    whole: list[Atom] = []
+    arithmetic = IndexArithmetic(e.b)
+    digits: list[tuple[Atom | None, ...]] = []
     for axis, (i, start, extent) in enumerate(zip(index, first, sparsity.shape, strict=True)):
+        own = e.sparse.digits.get((sparsity.geometry, axis, i))
+        if own is not None:  # the index of a loop is in range
+            digits.append(own)
+            continue
         t = i.type
         assert isinstance(t, Scalar)
         if start:
@@ -43,9 +48,8 @@ def located(e: Emitter, sparsity: Sparsity, index: Sequence[Atom], name: str) ->
                 shown = (i, Lit(extent, t), Lit(start, t)) if start else (i, Lit(extent, t))
                 e.b.emit(Check(FaultKind.BOUNDS, (holds, *shown), name, axis, e.b.loc))
             inside = holds if inside is None else e.b.prim(p.and_, inside, holds)
-        whole.append(e.b.cast(i, i32))
-    arithmetic = IndexArithmetic(e.b)
-    places = sparsity.places(whole, arithmetic.divide, arithmetic.remainder, arithmetic.join, Lit(0, i32))
+        digits.append(sparsity.digits(axis, e.b.cast(i, i32), arithmetic.divide, arithmetic.remainder))
+    places = sparsity.joined(digits, arithmetic.join, Lit(0, i32))
     if inside is not None and e.config.bounds_check == "ignore":  # what lies outside has a place outside
         places = (e.b.prim(p.select, inside, places[0], Lit(-1, i32)), *places[1:])
     return places

@@ -15,7 +15,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.sparse_elements import Places
 from tinote.compiler.frontend.values import Value
 from tinote.ir import primitives as p
-from tinote.ir.index_arithmetic import sparse_index
+from tinote.ir.index_arithmetic import IndexArithmetic, index_of_digits
 from tinote.ir.nodes import Atom, For, Lit, Region, Var
 from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import i32
@@ -94,7 +94,11 @@ def changes(e: Emitter, sparsity: Sparsity) -> list[int]:
 
 def coordinates(e: Emitter, sparsity: Sparsity, places: Places) -> Places:
     """The index of a cell that a loop runs over, as its users count; it is known to be active."""
-    index = sparse_index(e.b, sparsity, places)
+    arithmetic = IndexArithmetic(e.b)
+    digits = sparsity.digits_at(places, arithmetic.divide, arithmetic.remainder)
+    index = index_of_digits(e.b, sparsity, digits)
     e.sparse.located[sparsity.geometry, index] = places
+    for axis, (i, own) in enumerate(zip(index, digits, strict=True)):
+        e.sparse.digits[sparsity.geometry, axis, i] = own
     e.sparse.note_active(sparsity, places)
     return index
