@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from benchmarks.sparse.material import Material
 
 
 def _material_points(sparse: bool) -> tuple[float, Any, Any, int]:
@@ -365,3 +366,129 @@ def test_life_in_which_what_lives_is_what_is_active(place: Callable[[], Any]) ->
         sums.deactivate_all()
         assert sorted(map(tuple, alive.to_sparse()[0].tolist())) == list(map(tuple, np.argwhere(board).tolist()))
     assert board.any()
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_a_fluid_on_a_sparse_grid(dims: int) -> None:
+    """The material point method in a box of which a hundredth of a per cent is active, against NumPy."""
+    assert Material(ti, dims).deviation() < 1e-5
+
+
+def test_a_comet_sheds_particles() -> None:
+    """A comet passes a sun and sheds particles into a list, the more the nearer it is; the light of the sun drives them
+    away. What is far is taken out of the list by a second one.
+    """
+    ti.init(default_fp=ti.f64)
+    dt, gravity, steps = 0.02, 1.0, 120
+    dust: Any = ti.Struct.field({"x": ti.math.vec2, "v": ti.math.vec2, "light": ti.f64})
+    kept: Any = ti.Struct.field({"x": ti.math.vec2, "v": ti.math.vec2, "light": ti.f64})
+    for one in (dust, kept):
+        ti.root.dynamic(ti.i, 4096, chunk_size=64).place(one)
+    comet_x, comet_v = (ti.Vector.field(2, ti.f64, shape=()) for _ in range(2))
+
+    @ti.func
+    def pull(x: Any, share: float) -> Any:
+        return -share * gravity * x / x.norm() ** 3
+
+    @ti.kernel
+    def fly() -> None:
+        comet_v[None] += dt * pull(comet_x[None], 1.0)
+        comet_x[None] += dt * comet_v[None]
+
+    @ti.kernel
+    def shed(number: ti.i32) -> None:
+        for k in range(int(3 / comet_x[None].norm())):
+            angle = 0.7 * number + 2.1 * k
+            away = 0.1 * ti.Vector([ti.cos(angle), ti.sin(angle)])
+            dust.append(ti.Struct(x=comet_x[None], v=comet_v[None] + away, light=0.5 + 0.3 * ti.sin(5.0 * angle)))
+
+    @ti.kernel
+    def drift() -> None:
+        for p in dust:
+            dust[p].v += dt * pull(dust[p].x, 1.0 - dust[p].light)
+            dust[p].x += dt * dust[p].v
+
+    @ti.kernel
+    def keep_near() -> None:
+        for p in dust:
+            if dust[p].x.norm() < 1.5:
+                kept.append(dust[p])
+
+    @ti.kernel
+    def take_back() -> None:
+        dust.deactivate()
+        for p in kept:
+            dust.append(kept[p])
+
+    comet_x[None], comet_v[None] = [1.4, 0.2], [-0.7, 0.5]
+    at, moving = np.array([1.4, 0.2]), np.array([-0.7, 0.5])
+    model: list[tuple[Any, Any, float]] = []
+    longest = 0
+    for step in range(steps):
+        fly()
+        shed(step)
+        drift()
+        moving = moving - dt * at / np.linalg.norm(at) ** 3
+        at = at + dt * moving
+        for k in range(int(3 / np.linalg.norm(at))):
+            angle = 0.7 * step + 2.1 * k
+            away = 0.1 * np.array([np.cos(angle), np.sin(angle)])
+            model.append((at, moving + away, 0.5 + 0.3 * np.sin(5.0 * angle)))
+        moved = [(x, v - dt * (1 - light) * x / np.linalg.norm(x) ** 3, light) for x, v, light in model]
+        model = [(x + dt * v, v, light) for x, v, light in moved]
+        longest = max(longest, len(model))
+        if step % 20 == 19:
+            keep_near()
+            take_back()
+            kept.parent().deactivate_all()
+            model = [one for one in model if np.linalg.norm(one[0]) < 1.5]
+    found = dust.x.to_sparse()[1]
+    wanted = np.array([x for x, _, _ in model])
+    assert 0 < len(found) == len(wanted) < longest
+    order, other = (np.lexsort(np.round(points, 6).T) for points in (found, wanted))
+    np.testing.assert_allclose(found[order], wanted[other], rtol=1e-6, atol=1e-9)
+
+
+def test_levels_follow_a_shape_that_moves() -> None:
+    """Three levels of a tree around a disc: how many of their cells are active, at each place of the disc."""
+    n = 64
+    x = ti.field(ti.f32)
+    outer = ti.root.pointer(ti.ij, 4)
+    middle: Any = outer.pointer(ti.ij, 4)
+    inner: Any = middle.bitmasked(ti.ij, 4)
+    inner.place(x)
+
+    @ti.kernel
+    def draw(centre: ti.f32) -> None:
+        for i, j in ti.ndrange(n, n):
+            if (i - centre) ** 2 + (j - n / 2) ** 2 < 81:
+                x[i, j] = i + 1
+
+    @ti.kernel
+    def leave(centre: ti.f32) -> None:
+        for i, j in x:
+            if (i - centre) ** 2 + (j - n / 2) ** 2 >= 81:
+                ti.deactivate(inner, [i, j])
+        for i, j in middle:
+            used = False
+            for k, m in ti.ndrange(4, 4):
+                used = used or ti.is_active(inner, [4 * i + k, 4 * j + m])
+            if not used:
+                ti.deactivate(middle, [i, j])
+
+    @ti.kernel
+    def count(level: ti.template()) -> ti.i32:  # pyright: ignore[reportInvalidTypeForm]
+        found = 0
+        for _ in ti.grouped(level):
+            found += 1
+        return found
+
+    i, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    for centre in (12.0, 20.5, 33.0, 50.0):
+        draw(centre)
+        leave(centre)
+        disc = (i - np.float32(centre)) ** 2 + (j - n / 2) ** 2 < 81
+        blocks = disc.reshape(n // 4, 4, n // 4, 4).any(axis=(1, 3))
+        assert [count(inner), count(middle)] == [disc.sum(), blocks.sum()]
+        np.testing.assert_array_equal(x.to_numpy(), np.where(disc, i + 1, 0))
+    assert count(outer) == 4 * 2  # where the disc has been: none of them was deactivated
