@@ -24,6 +24,10 @@ from hypothesis import settings
 # Every test compiles what it tests; those of the cache on disk ask for one of their own.
 os.environ["TINOTE_CACHE_LIMIT"] = "0"
 
+# NumPy's and SciPy's linear algebra starts threads when it is loaded, which spin for a while before they sleep: half of
+# the processor time of a process that imports them, of which a run has hundreds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Mesa's driver for CPUs, on which the tests of GPUs run, takes its time to optimise shaders that run once.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
 

@@ -17,6 +17,7 @@ import pytest
 from manual.tutorials import executed_for_site
 from nbformat import NotebookNode
 
+from tests.browser.warm_kernels import forked_kernels
 from tinote.runtime.process_locks import process_lock
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -50,7 +51,7 @@ ORDER = [row.file for row in ROWS]
 def execute(file: str, folder: Path, variables: Mapping[str, str]) -> None:
     """Execute a tutorial as for the web site, unless `folder` has what another test of this run has left of that."""
     folder.mkdir(exist_ok=True)
-    with process_lock(folder, file):
+    with process_lock(folder, file), forked_kernels("matplotlib.pyplot"):
         executed_for_site(NOTEBOOKS / file, folder, variables)
 
 

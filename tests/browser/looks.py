@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -201,18 +202,24 @@ FRONT_ENDS = ".jp-RenderedImage, .jp-RenderedSVG, .noUi-handle"
 """Parts of outputs that front ends make of pictures, without a name, and ipywidgets of its sliders."""
 
 # What axe, the accessibility checker, finds in these places: `[the rule and what it asks, the part of the page]`.
-CHECKED = """async ([places, exclude]) => {
+CHECKED = """async ([places, exclude, options]) => {
     const include = [...document.querySelectorAll(places)].filter((node) => !node.closest(exclude));
-    const found = await axe.run({ include, exclude }, { resultTypes: ['violations'] });
+    const found = await axe.run({ include, exclude }, { resultTypes: ['violations'], ...options });
     return found.violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => [`${id}: ${help}`, html]));
 }"""
 
+CONTRAST = "color-contrast"
+"""The rule of axe that takes most of its time, and the only one that a theme decides."""
 
-def inaccessible(page: Any, places: str) -> list[tuple[str, str]]:
-    """What axe finds wrong in these places, and where."""
+
+def inaccessible(page: Any, places: str, *, contrast: bool = True, others: bool = True) -> list[tuple[str, str]]:
+    """What axe finds wrong in these places, and where, by its rule of contrast and by its `others`."""
+    if not (contrast or others):
+        return []
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
-    return [(why, html[:200]) for why, html in page.evaluate(CHECKED, [places, FRONT_ENDS])]
+    options = {"runOnly": [CONTRAST]} if contrast and not others else {"rules": {CONTRAST: {"enabled": contrast}}}
+    return [(why, html[:200]) for why, html in page.evaluate(CHECKED, [places, FRONT_ENDS, options])]
 
 
 class Pictures:
@@ -224,6 +231,11 @@ class Pictures:
         self.folder = folder
         self.wanted = wanted
 
+    def shot(self, page: Any, name: str, **options: Any) -> None:
+        """The page as it is now, if pictures are wanted: nothing is asked of it."""
+        if self.wanted:
+            page.screenshot(path=self.folder / name, **options)
+
     def of_notebook(
         self, opened: Page, name: str, height: int, check: Callable[[], None] = lambda: None, least: int = 8
     ) -> None:
@@ -231,33 +243,35 @@ class Pictures:
         is called in each look.
         """
         opened.page.add_style_tag(content="#jupyterlab-splash { display: none }")  # It fades over the new theme.
-        for width in ALL_WIDTHS[1:] if self.wanted else WIDTHS:
+        widths = ALL_WIDTHS[1:] if self.wanted else WIDTHS
+        for width, theme in product(widths, THEMES):
             opened.page.set_viewport_size({"width": width, "height": height})
-            for theme in THEMES:
-                opened.set_theme(f"JupyterLab {theme.capitalize()}")
-                opened.page.evaluate("() => document.querySelector('.jp-Cell').scrollIntoView()")
-                opened.next_frame()
-                check()
-                self._take(
-                    opened.page, f"{name}_{width}_{theme}", ".jp-Cell-outputArea", ".jp-OutputArea-output > *", least
-                )
+            opened.set_theme(f"JupyterLab {theme.capitalize()}")
+            opened.page.evaluate("() => document.querySelector('.jp-Cell').scrollIntoView()")
+            opened.next_frame()
+            check()
+            outputs = ".jp-Cell-outputArea", ".jp-OutputArea-output > *"
+            self._take(opened.page, f"{name}_{width}_{theme}", *outputs, width == widths[0], theme, least)
 
     def of_page(self, page: Any, name: str) -> None:
         """A page that shows one view and nothing else."""
-        for width in ALL_WIDTHS if self.wanted else (*WIDTHS, PHONE):
+        widths = ALL_WIDTHS if self.wanted else (*WIDTHS, PHONE)
+        for width, theme in product(widths, THEMES):
             page.set_viewport_size({"width": width, "height": page.viewport_size["height"]})
-            for theme in THEMES:
-                page.emulate_media(color_scheme=theme)
-                dark = "document.querySelector('main').classList.contains('is-dark')"
-                page.wait_for_function(f"() => {dark} === {str(theme == 'dark').lower()}")
-                page.evaluate("() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
-                self._take(page, f"{name}_{width}_{theme}", "body", "html")
+            page.emulate_media(color_scheme=theme)
+            dark = "document.querySelector('main').classList.contains('is-dark')"
+            page.wait_for_function(f"() => {dark} === {str(theme == 'dark').lower()}")
+            page.evaluate("() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
+            self._take(page, f"{name}_{width}_{theme}", "body", "html", width == widths[0], theme)
 
-    def _take(self, page: Any, name: str, parts: str, checked: str, least: int = 8) -> None:
+    def _take(
+        self, page: Any, name: str, parts: str, checked: str, first_width: bool, theme: str, least: int = 8
+    ) -> None:
+        """Of what axe asks, contrast is the same at each width, and all else in each theme."""
         readable = False
         try:
             poll(lambda: unreadable(page, least) + unusable(page), [], SETTLE_SECONDS)
-            faults = inaccessible(page, checked)
+            faults = inaccessible(page, checked, contrast=first_width, others=theme == THEMES[0])
             assert not faults, faults
             readable = True
         finally:

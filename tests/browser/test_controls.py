@@ -151,7 +151,7 @@ def test_controls_in_both_themes_at_all_widths(page: Path, opened: Callable[...,
             poll(lambda: unreadable(found.page, 20), [])
             poll(lambda: found.page.evaluate(SMALL, SMALLEST_TARGET), [])
             poll(lambda: found.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), True)
-            found.page.screenshot(path=pictures.folder / f"controls_{width}_{theme}.png", full_page=True)
+            pictures.shot(found.page, f"controls_{width}_{theme}.png", full_page=True)
 
 
 def test_what_is_outside_comes_in_at_the_press_of_a_button(opened: Callable[..., Opened], tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_full_screen_with_an_open_panel_is_no_higher_than_the_screen(standal
         poll(lambda: page.evaluate(TOO_HIGH), 0)
         expect(page.locator(".tinote-explorer .foot")).to_be_in_viewport()
         poll(lambda: len(rows(page, ".right")), lambda count: count >= 3)
-    page.screenshot(path=str(pictures.folder / "full_screen.png"))
+    pictures.shot(page, "full_screen.png")
 
 
 def test_the_keyboard_reaches_every_panel(standalone, kernel):

@@ -38,7 +38,7 @@ def test_an_exported_page_asks_no_other_host(chromium: Any, pictures: Pictures, 
             ),
         )
         assert boxes[0]["height"] > 1.5 * min(box["height"] for box in boxes)
-        page.screenshot(path=pictures.folder / f"exported_{width}_{theme}.png")
+        pictures.shot(page, f"exported_{width}_{theme}.png")
     kernel = page.locator(".highlight", has_text="%%kernel").first
     colors = "(all) => new Set(all.map((one) => getComputedStyle(one).color)).size"
     poll(lambda: kernel.locator("span").evaluate_all(colors), lambda count: count > 3)

@@ -6,6 +6,8 @@ import time
 
 import numpy as np
 
+from tests.browser.harness import patient
+
 VIEW = "document.querySelector('.tinote-view')"
 STAGE = ".tinote-view canvas.tinote-stage"
 PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
@@ -130,15 +132,15 @@ def test_a_closed_page_stops_the_work_and_a_new_one_takes_it_up(notebook, lab):
     page.wait(RUNNING)
     page.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     page.wait("!window.jupyterapp.shell.currentWidget.context.model.dirty")
-    address, other = page.page.url, page.page.context.new_page()
+    other = page.page.context.new_page()
     page.page.close()
     steps, before = events.read_text(), None
     while not steps or steps != before:  # At most a window of frames is still made.
         before = steps
         time.sleep(1.0)
         steps = events.read_text()
-    other.goto(address, wait_until="domcontentloaded")
-    page.page = other
+    page.page = patient(other)
+    page.load()
     page.wait(f"Number({VIEW}?.dataset.step ?? 0) > {steps} + 5")
     assert page.python("print(view.state)") == "playing"
 

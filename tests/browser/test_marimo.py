@@ -98,4 +98,4 @@ def test_views_are_live(marimo: Any, pictures: Any) -> None:
     marimo.wait_for_function("(view) => view.dataset.state === 'paused'", arg=particles.element_handle())
     marimo.locator(".tinote-explorer .stage", has_text="LLVM IR").first.click()
     marimo.locator(".tinote-explorer .pane.right .row", has_text="define").first.wait_for()
-    marimo.screenshot(path=pictures.folder / "marimo.png")
+    pictures.shot(marimo, "marimo.png")

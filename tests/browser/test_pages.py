@@ -317,7 +317,7 @@ def test_both_themes_at_all_widths(
             poll(lambda: unreadable(found.page), [])
             fits = "() => document.documentElement.scrollWidth <= innerWidth"
             poll(lambda fits=fits: found.page.evaluate(fits), True)
-            found.page.screenshot(path=pictures.folder / f"page_{width}_{theme}.png")
+            pictures.shot(found.page, f"page_{width}_{theme}.png")
     button = found.page.locator(".tinote-theme")
     button.click()
     poll(lambda: found.page.evaluate(DARK), False)
@@ -473,7 +473,7 @@ def test_fields_and_scenes_run_too(opened: Callable[..., Opened], tmp_path: Path
         poll(
             lambda s=selector, b=before: (np.abs(found.pixels(s).astype(int) - b).max(axis=2) > 40).mean() > 0.005, True
         )
-    found.page.screenshot(path=pictures.folder / "page_all.png", full_page=True)
+    pictures.shot(found.page, "page_all.png", full_page=True)
     assert found.problems == []
 
 
@@ -550,7 +550,7 @@ def test_the_record_button_looks_pressed_under_the_pointer_that_has_pressed_it(c
     expect(pressed).to_have_count(1)
     shown = poll(lambda: pressed.evaluate(BUTTON_LOOK), lambda look: look[1] == "rgb(255, 255, 255)")
     assert shown[0] == "rgb(198, 40, 40)"
-    page.screenshot(path=str(pictures.folder / "recording.png"))
+    pictures.shot(page, "recording.png")
     expect(page.locator(".tinote-status")).to_contain_text("recording")
     page.get_by_role("button", name="Step").click()
     expect(page.locator(".tinote-status")).to_contain_text("recording, 1 frame")

@@ -1,6 +1,6 @@
-"""A server of notebooks whose kernels are forked from a process that has imported what they need, which takes half of
-the 1.3 s of processor time until a fresh one shows a view. Besides, a kernel is what it is elsewhere: a process, in a
-group of its own, which the server starts, interrupts, restarts and kills.
+"""Kernels that are forked from a process that has imported what they need, which takes half of the 1.3 s of processor
+time until a fresh one shows a view. Besides, a kernel is what it is elsewhere: a process, in a group of its own, which
+a server or client of notebooks starts, interrupts, restarts and kills. As a program: a server with such kernels.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
+from unittest.mock import patch
 
 IMPORTED = (
     *("ipykernel.kernelapp", "tornado.platform.asyncio", "psutil", "sqlite3"),
@@ -66,7 +68,8 @@ def serve(command: Sequence[str], environment: Mapping[str, str], folder: str | 
     os.environ.update(environment)
     if folder is not None:
         os.chdir(folder)
-    sys.argv = list(command[command.index("ipykernel_launcher") :])
+    parent = f"--IPKernelApp.parent_handle={os.getppid()}"
+    sys.argv = [*command[command.index("ipykernel_launcher") :], parent]
     threading.Thread(target=end_with_server, daemon=True).start()
     importlib.import_module("ipykernel.kernelapp").launch_new_instance()
 
@@ -86,11 +89,20 @@ def launch_forked(
     return ForkedKernel(cmd, os.environ if env is None else env, cwd)
 
 
+@contextmanager
+def forked_kernels(*more: str) -> Iterator[None]:
+    """Kernels that this process starts meanwhile are such. The process that they are forked from starts the first time,
+    and imports these modules, too. (Matplotlib reads when it is imported that it draws in a kernel.)
+    """
+    _forks.set_forkserver_preload([*IMPORTED, *more])
+    with patch.dict(os.environ, MPLBACKEND="module://matplotlib_inline.backend_inline"):
+        forkserver.ensure_running()
+    with patch("jupyter_client.provisioning.local_provisioner.launch_kernel", launch_forked):
+        yield
+
+
 def main() -> None:
     """JupyterLab and Notebook 7 with such kernels."""
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # see `tests/conftest.py`
-    _forks.set_forkserver_preload(list(IMPORTED))
-    forkserver.ensure_running()
-    provisioner: Any = importlib.import_module("jupyter_client.provisioning.local_provisioner")
-    provisioner.launch_kernel = launch_forked
-    sys.exit(importlib.import_module("jupyterlab.labapp").main())
+    with forked_kernels():
+        sys.exit(importlib.import_module("jupyterlab.labapp").main())
