@@ -21,6 +21,9 @@ class Writer:
         self.random = random.Random(seed)
         self.lines: list[str] = []
         self.loops = 0
+        #: the number of generators that loops may run over, and whether this function is one
+        self.generators = 0
+        self.yields = False
 
     def expression(self, names: list[str]) -> str:
         left, right = self.random.choice(names), self.random.choice(names)
@@ -38,7 +41,12 @@ class Writer:
     def block(self, indent: str, names: list[str], depth: int, in_loop: bool) -> None:
         for _ in range(self.random.randint(1, 4)):
             kind = self.random.random()
-            if kind < 0.4 or depth == 0:
+            if self.yields and self.random.random() < 0.3:
+                items = f"yield {self.expression(names)}"
+                if self.generators and self.random.random() < 0.3:
+                    items = f"yield from g{self.random.randrange(self.generators)}({self.random.choice(names)}, t)"
+                self.lines.append(indent + items)
+            elif kind < 0.4 or depth == 0:
                 target = self.random.choice("st")
                 form = self.random.choice(["{0} = {1}", "{0} += {1}", "{0} -= {1}"])
                 self.lines.append(indent + form.format(target, self.expression(names)))
@@ -55,7 +63,7 @@ class Writer:
                 self.lines.append(indent + self.random.choice(["break", "continue"]))
                 return
             else:
-                self.lines.append(f"{indent}return {self.expression(names)}")
+                self.lines.append(f"{indent}return" + ("" if self.yields else f" {self.expression(names)}"))
                 return
 
     def loop(self, indent: str, names: list[str], depth: int) -> None:
@@ -65,6 +73,13 @@ class Writer:
             self.lines += [f"{indent}{index} = 0", f"{indent}while {index} < {self.random.randint(2, 6)}:"]
             self.lines.append(f"{indent}    {index} += 1")
         else:
+            if self.generators and self.random.random() < 0.5:
+                over = (
+                    f"g{self.random.randrange(self.generators)}({self.random.choice(names)}, {self.expression(names)})"
+                )
+                self.lines.append(f"{indent}for {index} in {over}:")
+                self.block(indent + "    ", [*names, index], depth - 1, True)
+                return
             bounds = self.random.choice(["4", "1, 6", "5, 0, -2", "a, b"])
             static = bounds != "a, b" and self.random.random() < 0.3
             domain = f"range({bounds})"
@@ -77,6 +92,14 @@ class Writer:
         self.lines.append("    return s * 7 + t")
         return "\n".join(self.lines) + "\n"
 
+    def generator(self) -> str:
+        """A generator, which may loop over those before."""
+        self.yields, self.lines = True, [f"def g{self.generators}(a, b):", "    s = a % 1000", "    t = 1"]
+        self.block("    ", ["a", "b", "s", "t"], 2, False)
+        self.lines.append("    yield s - t")
+        self.yields, self.generators = False, self.generators + 1
+        return "\n".join(self.lines) + "\n"
+
 
 class Python:
     """What `ti` is when the text runs as Python."""
@@ -86,15 +109,18 @@ class Python:
         return front
 
 
+@pytest.mark.parametrize("generators", [0, 2])
 @pytest.mark.parametrize("seed", [*range(60), 338])
-def test_control_flow_is_pythons(seed: int):
-    text = Writer(seed).function()
-    file = f"jumps_{seed}.py"
+def test_control_flow_is_pythons(seed: int, generators: int):
+    writer = Writer(seed)
+    text = "".join([*[writer.generator() for _ in range(generators)], writer.function()])
+    file = f"jumps_{seed}_{generators}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     plain: dict[str, Any] = {"ti": Python}
     exec(compile(text, file, "exec"), plain)
     compiled: dict[str, Any] = {"ti": ti}
     exec(compile(text, file, "exec"), compiled)
+    compiled.update({f"g{number}": func(compiled[f"g{number}"]) for number in range(generators)})
     f = func(compiled["f"])
 
     def kernel(a: i32, b: i32) -> i32:

@@ -9,7 +9,7 @@ from tests.sample_on_gpu import passes_on_gpu
 FILES = {
     "numbers": "arithmetic annotated_results atomics casts vectors types_and_ranks",
     "data": "argpacks fields fill layouts methods ndarray structs",
-    "control": "bounds calls control exceptions formats kernels loops recursion static",
+    "control": "bounds calls control exceptions formats generators kernels loops recursion static",
 }
 
 

@@ -689,7 +689,7 @@ REFUSED = {
     "recursion": ("refused_recursion(a)", "calls itself", "loop"),
     "async": ("refused_async(a)", "async", ""),
     "async, of a constant": ("refused_async(1)", "async", ""),
-    "a generator": ("numbered(a)", "is a generator", "list"),
+    "a generator": ("numbered(a)", "is a generator", "@ti.func"),
     "no source": ("without_source(a)", "the source of `without_source` is not available", ""),
     "C": ("math.gamma(a)", "math.gamma", ""),
     "a member": ("Material(a).volume", "has no member `volume`", "it has density"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 import weakref
@@ -57,6 +58,18 @@ class FunctionSource:
         arguments = self.tree.args
         return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
+    @functools.cached_property
+    def is_generator(self) -> bool:
+        """Whether it gives its items by `yield`."""
+        stack: list[ast.AST] = list(self.tree.body)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Yield | ast.YieldFrom):
+                return True
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):
+                stack += ast.iter_child_nodes(node)
+        return False
+
     def enclosed(self) -> dict[str, Any]:
         """The names of the functions around it that have a value now."""
         return contents_of(self.closure)
@@ -100,7 +113,9 @@ def plain_source(function: types.FunctionType) -> FunctionSource:
         raise KernelSyntaxError(f"`{name}` is an async function", place_of(code), "kernels wait for nothing")
     if code.co_flags & inspect.CO_GENERATOR:
         raise KernelSyntaxError(
-            f"`{name}` is a generator: it gives its items by `yield`", place_of(code), "return a list"
+            f"`{name}` is a generator: it gives its items by `yield`",
+            place_of(code),
+            "decorate it with `@ti.func` and loop over it, or return a list",
         )
     text, statement = definition_of(code, function.__globals__, name)
     if not isinstance(statement, ast.FunctionDef):

@@ -167,12 +167,13 @@ def branches(node: ast.If) -> list[list[ast.stmt]]:
 
 class Jumps:
     """How control can leave a statement before its end: `loop` by `break` or `continue` of the loop around it,
-    `function` by `return`.
+    `function` by `return`, or by `yield` if `yields_return`.
     """
 
-    __slots__ = ("breaks", "continues", "returns")
+    __slots__ = ("_yields_return", "breaks", "continues", "returns")
 
-    def __init__(self, body: Iterable[ast.stmt]) -> None:
+    def __init__(self, body: Iterable[ast.stmt], yields_return: bool = False) -> None:
+        self._yields_return = yields_return
         self.breaks = self.continues = self.returns = False
         self._visit(body, inner=False)
 
@@ -181,6 +182,8 @@ class Jumps:
             match statement:
                 case ast.Return():
                     self.returns = True
+                case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
+                    self.returns |= self._yields_return
                 case ast.Break():
                     self.breaks |= not inner
                 case ast.Continue():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value
+from tinote.compiler.frontend.values import GeneratorCall, Place, StaticTensor, StructValue, Value
 from tinote.compiler.protocol import members_of, space_of
 from tinote.errors import shown
 from tinote.ir.nodes import Lit
@@ -26,6 +26,8 @@ def describe(front: Any) -> str:
     if isinstance(front, StructValue):
         members = ", ".join(front.members)
         return f"a struct with members {members}" if front.info is None else f"a struct `{front.info.name}`"
+    if isinstance(front, GeneratorCall):
+        return f"the generator `{front.source.name}`"
     if front is None:
         return "None"
     if isinstance(front, int) and front.bit_length() > 256:

@@ -21,6 +21,7 @@ from tinote.compiler.frontend.sparse_elements import SparsityState
 from tinote.compiler.frontend.values import (
     POISON,
     Declaration,
+    GeneratorCall,
     Place,
     Poison,
     StaticTensor,
@@ -356,7 +357,7 @@ class Emitter:
             return all(self.is_static(item) for item in front)
         if isinstance(front, dict):
             return all(self.is_static(key) for key in front)
-        return not isinstance(front, Value | Place | Poison | StructValue)
+        return not isinstance(front, Value | Place | Poison | StructValue | GeneratorCall)
 
     def is_value(self, front: Any) -> bool:
         """Whether `as_value` accepts it."""
@@ -536,4 +537,4 @@ def _left_spine(node: ast.expr, ready: ast.expr | None) -> list[ast.expr]:
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]
 Statements = dict[type[ast.stmt], Callable[[Emitter, Any], None]]
-Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Completion | None]]
+Control = dict[type[ast.AST], Callable[[Emitter, Any, list[ast.stmt], bool], Completion | None]]

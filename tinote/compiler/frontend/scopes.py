@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -165,6 +166,16 @@ class Results:
         self.span: Span | None = None
 
 
+class Consumer(NamedTuple):
+    """The loop over a generator: what lowers its body for an item, the flag that it was left (`None` if it never is),
+    and the options of the generator's first loop.
+    """
+
+    body: Callable[[Any], Completion]
+    left: Var | None
+    options: dict[str, Any]
+
+
 class FunctionFrame:
     """One function that is being lowered: the kernel, or a device function at one of its calls."""
 
@@ -178,6 +189,7 @@ class FunctionFrame:
         builtin: bool = False,
         key: Any = None,
         is_routine: bool = False,
+        consumer: Consumer | None = None,
     ) -> None:
         self.source = source
         self.parent = parent
@@ -189,6 +201,8 @@ class FunctionFrame:
         self.key = key
         #: whether it is lowered as a routine of a recursion: the frames around it are those of its first call
         self.is_routine = is_routine
+        #: of a generator, the loop over it
+        self.consumer = consumer
         #: the annotated result
         self.annotated: Annotated | None = None
         #: run-time regions open around the function's body

@@ -13,6 +13,7 @@ from math import prod
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import AddsAt, StructInfo, is_ours
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
@@ -330,6 +331,17 @@ class Grouped(NamedTuple):
     """A domain whose index is one vector."""
 
     domain: NdRange | FieldDomain | SparseDomain | StaticSequence
+
+
+class GeneratorCall:
+    """A call of a generator, which a loop inlines. `scope`: that of a function defined in a kernel."""
+
+    __slots__ = ("arguments", "scope", "source")
+
+    def __init__(self, source: FunctionSource, arguments: dict[str, Any], scope: Any) -> None:
+        self.source = source
+        self.arguments = arguments
+        self.scope = scope
 
 
 class StaticSequence(NamedTuple):

@@ -40,6 +40,7 @@ from tinote.compiler.frontend.scopes import ConstantBinding, FunctionFrame, Loca
 from tinote.compiler.frontend.values import (
     POISON,
     BoundMethod,
+    GeneratorCall,
     ObjectValue,
     StructValue,
     UnboundMethod,
@@ -211,8 +212,12 @@ _CALLING: dict[Any, tuple[Callable[..., Any], int, int]] = {
 def _inline_call(e: Emitter, call: CallSite, callee: Any, source: FunctionSource) -> Any:
     owner = callee.__tinote_self__
     arguments = match_parameters(e, call if owner is None else call.after(CallTarget(callee, (owner,))), source)
+    scope = callee.inner_scope() if isinstance(callee, LocalFunction) else None
+    if source.is_generator:
+        _refuse_recursion(e, source, arguments)
+        return GeneratorCall(source, arguments, scope)
     if getattr(callee, "__tinote_replacement__", None) is None:
-        return _inlined(e, source, arguments, callee.inner_scope() if isinstance(callee, LocalFunction) else None)
+        return _inlined(e, source, arguments, scope)
     _refuse_recursion(e, source, arguments)
     own = source.parameters[: int(owner is not None)]
     given = [q.arg for q in source.parameters if q not in own and not is_template_parameter(e, source, q)]

@@ -14,6 +14,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.arithmetic import tensor
 from tinote.compiler.frontend.values import (
     FieldDomain,
+    GeneratorCall,
     Grouped,
     IndexRange,
     NdRange,
@@ -185,4 +186,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         items = tuple(islice(front, MAX_UNROLLED + 1)) if isinstance(front, Iterator) else ask_python(e, iter, front)
         check_unrolled(e, len(items))
         return items
-    e.error(f"{describe(front)} cannot be looped over")
+    hint = (
+        "a loop that runs goes over one generator: `for … in generator(…)`" if isinstance(front, GeneratorCall) else ""
+    )
+    e.error(f"{describe(front)} cannot be looped over", hint)

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.expressions import structs
 from tinote.compiler.frontend.expressions.bindings import declare
 from tinote.compiler.frontend.functions.callees import annotation_value, is_static_call, written_arguments
 from tinote.compiler.frontend.functions.statements import lower_body
-from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results, Scope, Variable
+from tinote.compiler.frontend.scopes import Annotated, Consumer, FunctionFrame, Results, Scope, Variable
 from tinote.compiler.frontend.values import CellPlace, ObjectValue, PackValue, Place
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import StructInfo, is_template, struct_of, type_of
@@ -27,15 +27,20 @@ def inline(
     key: Any = None,
     *,
     is_routine: bool = False,
+    consumer: Consumer | None = None,
 ) -> Any:
     """The result of a device function whose parameters stand for `arguments`; its operations and errors refer to the
     function and to the call. `scope`: that of a function defined in a kernel. `key`: identifies a `real_func`;
-    `is_routine`: it is lowered as a routine of a recursion.
+    `is_routine`: it is lowered as a routine of a recursion; `consumer`: the loop over it, if it is a generator.
     """
-    frame = FunctionFrame(source, e.frame, e.b.loc, Results(e.here()), e.depth, key=key, is_routine=is_routine)
+    frame = FunctionFrame(
+        source, e.frame, e.b.loc, Results(e.here()), e.depth, key=key, is_routine=is_routine, consumer=consumer
+    )
+    if consumer is not None:
+        frame.results.returned = consumer.left
     frame.scope = scope or frame.scope
     saved = e.frame, e.scope, e.b.loc, e.loop_options, e.stopped
-    e.loop_options = {}
+    e.loop_options = {} if consumer is None else consumer.options
     e.frame, e.scope = frame, frame.scope
     try:
         for name, front in arguments.items():

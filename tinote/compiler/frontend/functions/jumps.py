@@ -55,6 +55,13 @@ def none_of(e: Emitter, flags: Sequence[Var]) -> Value:
     return e.prim(p.logical_not, found)
 
 
+def jumps_of(e: Emitter, body: list[ast.stmt]) -> analysis.Jumps:
+    """How control can leave statements of the current function. A `yield` ends a generator where the loop over it can
+    be left.
+    """
+    return analysis.Jumps(body, yields_return=e.frame.consumer is not None and e.frame.consumer.left is not None)
+
+
 def flags_after(e: Emitter, leaving: analysis.Jumps) -> list[Var]:
     """The flags that say whether control continues after a statement with these jumps."""
     loop = e.frame.loops[-1] if e.frame.loops else None
@@ -94,6 +101,8 @@ def continue_(e: Emitter, node: ast.Continue, rest: list[ast.stmt], tail: bool) 
 def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> Completion:
     tail = tail and not rest
     results = e.frame.results
+    if node.value is not None and e.frame.consumer is not None:
+        e.error("a generator gives its items by `yield`, and returns no value", "write `return` alone", node.value)
     front = None if node.value is None else e.evaluate(node.value)
     if isinstance(front, Text):
         e.error("text cannot be returned")

@@ -9,8 +9,8 @@ from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.emitter import Emitter, Silenced, Statements
 from tinote.compiler.frontend.expressions.conditions import evaluate_condition
 from tinote.compiler.frontend.expressions.formatting import assertion_text
-from tinote.compiler.frontend.functions.jumps import flags_after, unless
-from tinote.compiler.frontend.scopes import Completion, FunctionFrame
+from tinote.compiler.frontend.functions.jumps import flags_after, jumps_of, unless
+from tinote.compiler.frontend.scopes import Completion, FunctionFrame, LoweredLoop
 from tinote.compiler.frontend.values import POISON
 from tinote.errors import Note, TinoteError
 from tinote.ir.nodes import Check, FaultKind, true
@@ -25,16 +25,27 @@ def lower_statements(e: Emitter, body: list[ast.stmt], tail: bool) -> Completion
         completion = _guarded(e, statement, rest, tail)
         if completion is not None:
             return completion
-        if rest and isinstance(statement, _COMPOUND):
-            flags = flags_after(e, analysis.Jumps([statement]))
+        if rest and isinstance(statement, _MAY_JUMP):
+            flags = flags_after(e, jumps_of(e, [statement]))
             if flags:
                 unless(e, flags, lambda r=rest: lower_statements(e, r, tail))
                 return Completion.FALLS_THROUGH
     return Completion.FALLS_THROUGH
 
 
-#: Statements that can contain a jump.
-_COMPOUND = (ast.If, ast.For, ast.While)
+#: Statements that can contain a jump: a `yield` has the jumps of the loop over the generator.
+_MAY_JUMP = (ast.If, ast.For, ast.While, ast.Expr)
+
+
+def lower_iteration(e: Emitter, loop: LoweredLoop, body: list[ast.stmt]) -> Completion:
+    """Lower the body of a loop once. Its `continue` flag, if it needs one, is declared at the point reached now."""
+    loop.start = e.here()
+    loop.continued = None
+    e.frame.loops.append(loop)
+    try:
+        return lower_statements(e, body, True)
+    finally:
+        e.frame.loops.pop()
 
 
 def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
@@ -59,14 +70,14 @@ def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) 
 
 def _lower_statement(e: Emitter, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
     """Lower a statement with `rest` after it; `None`: control goes on with that."""
+    control = e.handlers.control.get(type(node.value if isinstance(node, ast.Expr) else node))
+    if control is not None:
+        return control(e, node, rest, tail)
     handler = e.handlers.statements.get(type(node))
-    if handler is not None:
-        handler(e, node)
-        return None
-    control = e.handlers.control.get(type(node))
-    if control is None:
+    if handler is None:
         e.unsupported(f"this statement ({type(node).__name__})")
-    return control(e, node, rest, tail)
+    handler(e, node)
+    return None
 
 
 def expression(e: Emitter, node: ast.Expr) -> None:

@@ -10,6 +10,7 @@ from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.emitter import Control, Emitter
 from tinote.compiler.frontend.expressions.conditions import MAX_NESTED_CHAIN, evaluate_condition
 from tinote.compiler.frontend.functions.callees import is_static_call
+from tinote.compiler.frontend.functions.jumps import jumps_of
 from tinote.compiler.frontend.functions.statements import lower_statements
 from tinote.compiler.frontend.scopes import Completion
 from tinote.compiler.frontend.values import Value
@@ -39,8 +40,8 @@ def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completio
     if len(chain) > MAX_NESTED_CHAIN:
         return _long_chain(e, chain, condition, tail and not rest)
     then_ends, else_ends = analysis.ends_in_jump(node.body), analysis.ends_in_jump(node.orelse)
-    into_else = bool(rest) and then_ends and not analysis.Jumps(node.orelse)
-    into_then = bool(rest) and else_ends and not then_ends and not analysis.Jumps(node.body)
+    into_else = bool(rest) and then_ends and not jumps_of(e, node.orelse)
+    into_then = bool(rest) and else_ends and not then_ends and not jumps_of(e, node.body)
     inner_tail = tail and (not rest or into_else or into_then or (then_ends and else_ends))
 
     def branch(body: list[ast.stmt], continues: bool, what: str) -> tuple[Any, Completion]:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from tinote.compiler.frontend.calls import dispatch as calls
 from tinote.compiler.frontend.emitter import Emitter, Handlers
 from tinote.compiler.frontend.expressions import attributes, comprehensions, conditions, formatting, literals, operators
-from tinote.compiler.frontend.functions import jumps, statements
+from tinote.compiler.frontend.functions import generators, jumps, statements
 from tinote.compiler.frontend.python import names
 from tinote.compiler.frontend.syntax import assignments, branches, local_functions, loops, subscripts
 
@@ -27,8 +27,8 @@ _REFUSED_EXPRESSIONS = {
     ast.Starred: _refuse("a starred expression here", "stars stand in calls and lists"),
     ast.Slice: _refuse("a slice here"),
     ast.Await: _refuse("`await`"),
-    ast.Yield: _refuse("`yield`", "kernels return values with `return`"),
-    ast.YieldFrom: _refuse("`yield from`", "kernels return values with `return`"),
+    ast.Yield: _refuse("the value of `yield`", "nothing is sent to a generator"),
+    ast.YieldFrom: _refuse("the value of `yield from`", "nothing is sent to a generator"),
 }
 _REFUSED_STATEMENTS = {
     ast.With: _refuse("`with`", "use it around the call of the kernel"),
@@ -67,5 +67,5 @@ HANDLERS = Handlers(
         **local_functions.STATEMENTS,
         **_REFUSED_STATEMENTS,
     },
-    control={**branches.CONTROL, **jumps.CONTROL, **loops.CONTROL},
+    control={**branches.CONTROL, **jumps.CONTROL, **loops.CONTROL, **generators.CONTROL},
 )

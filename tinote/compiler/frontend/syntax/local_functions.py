@@ -19,6 +19,9 @@ _DECORATORS = [BUILTINS["func"], _REAL, BUILTINS["pyfunc"]]
 
 
 def lambda_(e: Emitter, node: ast.Lambda) -> LocalFunction:
+    for inner in ast.walk(node.body):
+        if isinstance(inner, ast.Yield | ast.YieldFrom):
+            e.unsupported("a generator", "return a list", inner)
     result = ast.copy_location(ast.Return(node.body), node.body)
     tree = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [result], [], None), node)
     return _function(e, tree, is_plain=True)
@@ -41,9 +44,6 @@ def nonlocal_(e: Emitter, node: ast.Nonlocal) -> None:
 
 def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool, may_recurse: bool = False) -> LocalFunction:
     """A function defined here; its default arguments are evaluated here."""
-    for inner in ast.walk(tree):
-        if isinstance(inner, ast.Yield | ast.YieldFrom):
-            e.unsupported("a generator", "return a list", inner)
     around, written = e.frame.source, tree.args
     positional = [*written.posonlyargs, *written.args]
     names = [q.arg for q in positional[len(positional) - len(written.defaults) :]]

@@ -23,12 +23,14 @@ from tinote.compiler.frontend.expressions.bindings import bind_target
 from tinote.compiler.frontend.expressions.conditions import evaluate_condition
 from tinote.compiler.frontend.expressions.domains import Domain, check_unrolled, domain_of, static_items
 from tinote.compiler.frontend.expressions.speculation import safe_to_speculate
+from tinote.compiler.frontend.functions import generators
 from tinote.compiler.frontend.functions.callees import is_static_call
-from tinote.compiler.frontend.functions.jumps import none_of, returned_flag, unless
-from tinote.compiler.frontend.functions.statements import lower_statements
+from tinote.compiler.frontend.functions.jumps import jumps_of, none_of, returned_flag, unless
+from tinote.compiler.frontend.functions.statements import lower_iteration
 from tinote.compiler.frontend.scopes import Anchor, Completion, LoweredLoop, ParallelNest
 from tinote.compiler.frontend.values import (
     FieldDomain,
+    GeneratorCall,
     Grouped,
     IndexRange,
     NdRange,
@@ -50,9 +52,12 @@ def for_(e: Emitter, node: ast.For) -> None:
     if node.orelse:
         e.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
     options, e.loop_options = e.loop_options, {}
-    leaving = analysis.Jumps(node.body)
+    leaving = jumps_of(e, node.body)
     with e.at(node.iter):
         found = e.evaluate(node.iter)
+        if isinstance(found, GeneratorCall) and not is_static_call(e, node.iter):
+            generators.loop_over(e, node, found, leaving, options)
+            return
         if (
             is_static_call(e, node.iter)
             or isinstance(found, StaticSequence)
@@ -178,7 +183,7 @@ def _loop(e: Emitter, node: ast.For, domain: Domain, leaving: analysis.Jumps, pa
             with e.block("loop"):
                 with e.at(node.target):
                     _bind_indices(e, names, indices, domain, stepped)
-                _iteration(e, loop, node.body)
+                lower_iteration(e, loop, node.body)
         finally:
             e.nest = saved
 
@@ -245,7 +250,7 @@ def _sparse_loop(
                 with e.at(node.target):
                     index = walks.coordinates(e, sparsity, places)
                     _bind_indices(e, names, index, domain, None)
-                _iteration(e, loop, node.body)
+                lower_iteration(e, loop, node.body)
         finally:
             e.nest = saved
 
@@ -299,17 +304,6 @@ def _bind_indices(e: Emitter, names: list[ast.Name], indices: Sequence[Atom], do
             e.bind(name.id, Value(index), what)
 
 
-def _iteration(e: Emitter, loop: LoweredLoop, body: list[ast.stmt]) -> Completion:
-    """Lower the body of a loop once. Its `continue` flag, if it needs one, is declared at the point reached now."""
-    loop.start = e.here()
-    loop.continued = None
-    e.frame.loops.append(loop)
-    try:
-        return lower_statements(e, body, True)
-    finally:
-        e.frame.loops.pop()
-
-
 def _stops(e: Emitter, loop: LoweredLoop, leaving: analysis.Jumps) -> list[Var]:
     found = [loop.broken] if loop.broken is not None else []
     if leaving.returns and e.frame.results.returned is not None:
@@ -345,7 +339,7 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
     def once(item: Any) -> Completion:
         with e.block("loop"):
             bind_target(e, node.target, item, "variable of an unrolled loop")
-            return _iteration(e, loop, node.body)
+            return lower_iteration(e, loop, node.body)
 
     with e.at(node.iter):
         e.unrolled += len(items)
@@ -367,7 +361,7 @@ def while_(e: Emitter, node: ast.While, rest: list[ast.stmt], tail: bool) -> Com
     """Lower a loop. After a loop that ends only by `return`, `rest` is not reached."""
     if node.orelse:
         e.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
-    leaving = analysis.Jumps(node.body)
+    leaving = jumps_of(e, node.body)
     loop = LoweredLoop()
     if leaving.breaks:
         loop.broken = e.cell(u1, false, "broken")
@@ -379,7 +373,7 @@ def while_(e: Emitter, node: ast.While, rest: list[ast.stmt], tail: bool) -> Com
             found = e.as_value(evaluate_condition(e, node.test))
         go = _while_condition(e, found, tested, stops)
     with e.region() as inside, e.block("loop"):
-        _iteration(e, loop, node.body)
+        lower_iteration(e, loop, node.body)
     e.b.emit(While((), condition.close(go), inside.close(), (), e.b.loc))
     return Completion.LEAVES if found.atom == true and leaving.returns and not leaving.breaks else None
 
