@@ -52,7 +52,7 @@ from tinote.lang.session.state import arches, init, reset
 from tinote.lazy import load as _load
 
 if TYPE_CHECKING:
-    from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, sampling, tools, ui, viz  # noqa: F401
+    from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, sampling, spatial, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -96,7 +96,8 @@ __all__ = [
     "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
     "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
     "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "sampling", "save",
-    "set_logging_level", "solve", "svd", "sweep", "sym_eig", "sync", "template", "tools",
+    "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
+    "tools",
     "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
@@ -112,6 +113,7 @@ _LAZY = {
     "fft": ("tinote.fft", None),
     "sampling": ("tinote.sampling", None),
     "integrate": ("tinote.integrate", None),
+    "spatial": ("tinote.spatial", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
     "ui": ("tinote.ui", None),
     "hex_to_rgb": ("tinote.viz.draw.arrays", "hex_to_rgb"),
@@ -157,6 +159,7 @@ _MODULES = {
         "ops",
         "profiler",
         "sampling",
+        "spatial",
         "tools",
         "types",
     ),

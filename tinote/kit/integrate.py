@@ -21,6 +21,7 @@ import numpy as np
 
 import tinote as ti
 from tinote.errors import FieldError, SolverError, suggestion
+from tinote.kit.fields import like
 from tinote.source import caller
 
 __all__ = ["Implicit", "RungeKutta", "Symplectic"]
@@ -262,19 +263,6 @@ def _shape(field: Any) -> tuple[int, ...]:
     return (*field.shape, field.n, field.m) if isinstance(field, ti.MatrixField) else field.shape
 
 
-def _like(x: Any, what: str, *before: int) -> Any:
-    """A field of the type and shape of another, with dimensions before its own."""
-    options = {
-        "name": f"{what} of {x.name}",
-        "shape": (*before, *x.shape),
-        "needs_grad": x.has_grad or None,
-        "needs_dual": x.has_dual or None,
-    }
-    if not isinstance(x, ti.MatrixField):
-        return ti.field(x.dtype, **options)
-    return ti.Vector.field(x.n, x.dtype, **options) if x.m == 1 else ti.Matrix.field(x.n, x.m, x.dtype, **options)
-
-
 class StepReport(NamedTuple):
     """What `RungeKutta.solve` gives.
 
@@ -332,8 +320,8 @@ class RungeKutta:
         self._tableau = METHODS[method]
         self._method = method
         #: of each field of the state: its start in a step, and its rates at the stages
-        self._starts = [_like(x, "the start") for x, _ in self._state.pairs]
-        self._rates = [_like(x, "the rates", len(self._tableau.times)) for x, _ in self._state.pairs]
+        self._starts = [like(x, "the start") for x, _ in self._state.pairs]
+        self._rates = [like(x, "the rates", len(self._tableau.times)) for x, _ in self._state.pairs]
         #: the same with the kernels for it
         self._rows = list(zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True))
         self._total = ti.field(self._state.pairs[0][0].dtype, shape=())
@@ -677,8 +665,8 @@ class Implicit:
             raise FieldError("the state and its rates are fields of one type with needs_grad=True", caller())
         self._method = method
         self._starts, self._befores = (
-            [_like(x, "the start") for x, _ in pairs],
-            [_like(x, "the state before") for x, _ in pairs],
+            [like(x, "the start") for x, _ in pairs],
+            [like(x, "the state before") for x, _ in pairs],
         )
         #: of each field: itself, its start, what was before that, its rate, and the numbers of its first element and of
         #: numbers an element

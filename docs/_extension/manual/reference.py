@@ -35,6 +35,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.integrate": ti.integrate,
     "ti.fft": ti.fft,
     "ti.sampling": ti.sampling,
+    "ti.spatial": ti.spatial,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
     "ti.graph": ti.graph,
