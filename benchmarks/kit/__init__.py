@@ -17,7 +17,8 @@ DIALECT = "benchmarks.kit.dialect"
 def rows(kind: str) -> tuple[Contender, ...]:
     """The contenders for a kind of particles."""
     return (
-        Contender("tinote", "benchmarks.kit.tinote_", "tinote", {"kind": kind}, C),
+        Contender("tinote", "benchmarks.kit.tinote_", "tinote", {"kind": kind, "lanes": "auto"}, C),
+        Contender("tinote, lanes always", "benchmarks.kit.tinote_", "tinote", {"kind": kind, "lanes": "always"}, C),
         Contender("tinote, grid by hand", DIALECT, "tinote", {"kind": kind}, C),
         Contender("taichi, grid by hand", DIALECT, "taichi", {"kind": kind}, C),
         Contender("quadrants, grid by hand", DIALECT, "quadrants", {"kind": kind}, C),

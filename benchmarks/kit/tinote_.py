@@ -24,9 +24,9 @@ __all__ = ["create"]
 class Kit(Particles):
     """A liquid with a list of neighbours, or a fluid with cells."""
 
-    def __init__(self, kind: str, n: int) -> None:
+    def __init__(self, kind: str, n: int, lanes: str) -> None:
         super().__init__(kind, n)
-        ti.init(arch=ti.cpu, cpu_max_num_threads=1)
+        ti.init(arch=ti.cpu, cpu_max_num_threads=1, lanes=lanes)
         self._x, self._v = (ti.Vector.field(3, ti.f32, shape=n) for _ in range(2))
         x, v, density = self._x, self._v, ti.field(ti.f32, shape=n)
         if kind == "liquid":
@@ -86,6 +86,6 @@ class Kit(Particles):
         return self._x.to_numpy(), self._v.to_numpy()
 
 
-def create(package: str, kind: str, n: int) -> Kit:
+def create(package: str, kind: str, n: int, lanes: str) -> Kit:
     """Return the system."""
-    return Kit(kind, n)
+    return Kit(kind, n, lanes)
