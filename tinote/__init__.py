@@ -97,8 +97,7 @@ __all__ = [
     "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
     "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "sampling", "save",
     "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
-    "tools",
-    "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
+    "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
 _LAZY = {
