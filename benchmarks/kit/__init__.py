@@ -1,7 +1,9 @@
-"""What the kit does, beside programs that do the same by hand: neighbours in a liquid and in a fluid of particles.
+"""What the kit does, beside programs by hand and libraries: neighbours in a liquid and in a fluid of particles, and
+transforms of a plane.
 
 A step should be at least as fast as Taichi's program and take at most 1.3 times that of C, all on one thread. Each
-contender's steps are those of `system.py`; the lists and grids of C are those that one writes first.
+contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms
+should take at most the time of SciPy's.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ def rows(kind: str) -> tuple[Contender, ...]:
     )
 
 
+def transforms(kind: str) -> Case:
+    """A plane of real or complex numbers, there and back."""
+    scipy, module, given = "SciPy (pocketfft)", "benchmarks.kit.transforms", {"kind": kind}
+    contenders = (Contender("tinote", module, "tinote", given, scipy), Contender(scipy, module, parameters=given))
+    return Case(f"{kind} transform of 512² in f32, and its inverse", contenders, {"n": 512}, at_most_over=1.0)
+
+
 CASES = (
     Case("Lennard-Jones liquid, 100,000 particles, a step", rows("liquid"), {"n": 100_000}, at_most_over=1.3),
     Case("SPH, 100,000 particles, a step", rows("fluid"), {"n": 100_000}, at_most_over=1.3),
+    transforms("real"),
+    transforms("complex"),
 )
