@@ -15,6 +15,7 @@ HEAD = """\
 buffer @x: i32 field (6, 128)
 buffer @y: i32 field (6, 128)
 buffer @z: i32 field (8, 16)
+buffer @w: i32 array (?, ?)
 func f(%b: i32):
 """
 #: All numbers are different.
@@ -123,6 +124,7 @@ def test_borders_are_read_before_the_row(extent: int, by_shift: bool, shift: int
     "text",
     [
         _row(16, 1, "x"),  # the row changes what it reads
+        _row(16, 1, "w"),  # the array may be a view of it
         _row(16, 2),
         _row(4, 1),
         _row(16, 0),

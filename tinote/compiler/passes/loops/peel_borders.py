@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import Accesses, buffers_may_meet
 from tinote.ir.affine import Affine
 from tinote.ir.emit_sums import emit_sum
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, If, Lit, Load, Op, Prim, Region, Store, Var
@@ -88,7 +88,8 @@ class _Peeler(Rewriter):
     def visit(self, op: Op) -> None:
         row = self.row
         if isinstance(op, Load) and row is not None and op.buffer.kind is BufferKind.FIELD:
-            border = self.border(op.index, row) if op.buffer not in row.written else None
+            is_written = any(buffers_may_meet(op.buffer, other) for other in row.written)
+            border = None if is_written else self.border(op.index, row)
             if border is not None and self.peel(op, border, row):
                 return
         super().visit(op)
