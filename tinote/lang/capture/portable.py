@@ -177,7 +177,7 @@ def portable(
 
 class _Code(NamedTuple):
     """A kernel for WebAssembly. `native`: the same for this machine; `overwritten`: the fields whose old contents a
-    launch does not need.
+    launch does not need; `entry`: the module's function that launches it.
     """
 
     native: Native
@@ -186,6 +186,7 @@ class _Code(NamedTuple):
     metadata: ExecutableMetadata
     overwritten: frozenset[Buffer]
     number: int
+    entry: str
 
 
 class _Builder(FileMemory):
@@ -195,7 +196,8 @@ class _Builder(FileMemory):
         super().__init__()
         self._captured: list[tuple[str, Any]] = []
         self._codes: dict[Native, _Code] = {}
-        self._texts: list[str] = []
+        #: of each text, the number of the first code that has it: the same kernel for other fields is the same text
+        self._texts: dict[str, int] = {}
         self._parameters: dict[Any, int] = {}
         self._described: list[dict[str, Any]] = []
         self._private = 0
@@ -217,13 +219,14 @@ class _Builder(FileMemory):
                 specialisation, request = found
                 texts[native] = (specialisation, request, *specialisation.for_wasm(request))
         for native, (specialisation, request, metadata, text, overwritten) in texts.items():
-            self._codes[native] = _Code(native, specialisation, request, metadata, overwritten, len(self._texts))
-            self._texts.append(text)
+            number = len(self._codes)
+            entry = f"kernel_{self._texts.setdefault(text, number)}"
+            self._codes[native] = _Code(native, specialisation, request, metadata, overwritten, number, entry)
         self._captured.append((name, captured))
 
     def build(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
         """The description, the module and memory."""
-        texts = {f"kernel_{number}": text for number, text in enumerate(self._texts)}
+        texts = {f"kernel_{number}": text for text, number in self._texts.items()}
         image = jit.emit_wasm_object(texts, session.config.opt_level)
         module = wasm.link(image, ("tn_replay",), tuple(texts))
         self.entries = module.launched
@@ -307,7 +310,7 @@ class _Builder(FileMemory):
         def put(offset: int, value: int) -> None:
             struct.pack_into("<q", content, layout.HEADER_BYTES + offset, value)
 
-        put(layout.ENTRY, self.entries[f"kernel_{code.number}"])
+        put(layout.ENTRY, self.entries[code.entry])
         put(layout.SCRATCH, self._private)
         put(layout.SCRATCH_STRIDE, metadata.scratch_bytes)
         put(layout.NUM_THREADS, 1)

@@ -15,6 +15,7 @@ import functools
 import inspect
 import math
 import operator
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
@@ -233,7 +234,8 @@ def _several(origin: Any, parts: tuple[Any, ...]) -> _Kind:
 def _many(kind: _Kind | None) -> str:
     if kind is None:
         return "values"
-    return kind.words.removeprefix("a ").replace("function", "functions").replace("number", "numbers")
+    words = kind.words.removeprefix("a ").replace("two ", "pairs of ", 1).replace("three ", "triples of ", 1)
+    return re.sub(r"\b(function|number)\b", r"\1s", words)
 
 
 def _instance(kind: type) -> _Kind:
