@@ -266,18 +266,21 @@ class _Builder(FileMemory):
         # A small function does not keep a device busy; it uses the device only if another one does.
         if max([0, *[operations for _, operations in on_gpu]]) < LEAST_OPERATIONS:
             return functions, []
-        numbers: dict[Native, int] = {}
+        shaders: dict[str, tuple[int, dict[str, Any]]] = {}
         for function, described, (stages, _) in zip(made, functions, on_gpu, strict=True):
             if stages is None:
                 continue
-            natives = function.captured.tables.natives
-            shaders = [(numbers.setdefault(one, len(numbers)), self._shaders[one]) for one in natives]
-            known = [(number, shader) for number, shader in shaders if shader is not None]
+            known: list[tuple[int, ShaderOfKernel]] = []
+            for native in function.captured.tables.natives:
+                shader = self._shaders[native]
+                assert shader is not None
+                one = described_shader(self, self._codes[native].specialisation.source.name, shader)
+                key = json.dumps(one)  # The same kernel for other fields is the same shader.
+                known.append((shaders.setdefault(key, (len(shaders), one))[0], shader))
             described["gpu"] = FunctionOnGpu(
                 self, function.captured, stages, function.blocks, known, self.shader_address
             ).described()
-        used = [(self._codes[native].specialisation.source.name, self._shaders[native]) for native in numbers]
-        return functions, [described_shader(self, name, shader) for name, shader in used if shader is not None]
+        return functions, [one for _, one in shaders.values()]
 
     def _stages(self, captured: Any) -> tuple[DeviceStages | None, int]:
         """A function in stages for a GPU, if possible, and its approximate number of operations there."""
