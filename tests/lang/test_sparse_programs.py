@@ -118,85 +118,85 @@ def test_material_points_and_their_gradient() -> None:
     assert 0 < active < cells / 4
 
 
-def test_poisson_by_conjugate_gradients_with_several_grids() -> None:
-    """A disc on which ∇²x = b is solved by conjugate gradients; the preconditioner smooths on the disc and on a grid of
-    half the resolution. Both are sparse: cells outside of the disc are not active, and 0 there is the boundary.
+@pytest.mark.parametrize(("dims", "n"), [(2, 32), (3, 16)])
+def test_poisson_by_conjugate_gradients_with_several_grids(dims: int, n: int) -> None:
+    """A ball in which ∇²x = b is solved by conjugate gradients; the preconditioner smooths in the ball and on a grid of
+    half the resolution. Both are sparse: cells outside of the ball are not active, and 0 there is the boundary.
     """
     ti.init(default_fp=ti.f64)
-    n = 32
+    axes = ti.ij if dims == 2 else ti.ijk
     x, b, r, z, p, ap = (ti.field(ti.f64) for _ in range(6))
-    ti.root.pointer(ti.ij, n // 4).bitmasked(ti.ij, 4).place(x, b, r, z, p, ap)
+    ti.root.pointer(axes, n // 4).bitmasked(axes, 4).place(x, b, r, z, p, ap)
     coarse_z, coarse_r = ti.field(ti.f64), ti.field(ti.f64)
-    ti.root.pointer(ti.ij, n // 8).dense(ti.ij, 4).place(coarse_z, coarse_r)
+    ti.root.pointer(axes, n // 8).dense(axes, 4).place(coarse_z, coarse_r)
+    units = [ti.Vector.unit(dims, axis, ti.i32) for axis in range(dims)]
 
     @ti.func
-    def around(a: ti.template(), i: int, j: int) -> float:  # pyright: ignore[reportInvalidTypeForm]
-        return a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]
+    def around(a: ti.template(), i: ti.template()) -> float:  # pyright: ignore[reportInvalidTypeForm]
+        s = 0.0
+        for d in ti.static(range(dims)):
+            s += a[i - units[d]] + a[i + units[d]]
+        return s
 
     @ti.kernel
     def begin() -> None:
-        for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
-            if (i - n / 2) ** 2 + (j - n / 2) ** 2 < (n / 2 - 3) ** 2:
-                b[i, j] = ti.sin(0.3 * i) * ti.cos(0.2 * j) + 0.1
-                r[i, j] = b[i, j]
+        for i in ti.grouped(ti.ndrange(*[(1, n - 1)] * dims)):
+            if (i - n / 2).norm_sqr() < (n / 2 - 3) ** 2:
+                b[i] = ti.sin(0.3 * i[0]) * ti.cos(0.2 * i[1]) + 0.1
+                r[i] = b[i]
 
     @ti.kernel
     def multiply() -> ti.f64:
         s = 0.0
-        for i, j in p:
-            ap[i, j] = 4 * p[i, j] - around(p, i, j)
-            s += p[i, j] * ap[i, j]
+        for i in ti.grouped(p):
+            ap[i] = 2 * dims * p[i] - around(p, i)
+            s += p[i] * ap[i]
         return s
 
     @ti.kernel
     def smooth() -> None:
-        for i, j in z:
-            if (i + j) % 2 == 0:
-                z[i, j] = (r[i, j] + around(z, i, j)) / 4
-        for i, j in z:
-            if (i + j) % 2 == 1:
-                z[i, j] = (r[i, j] + around(z, i, j)) / 4
-        for i, j in z:
-            if (i + j) % 2 == 0:
-                z[i, j] = (r[i, j] + around(z, i, j)) / 4
+        for color in ti.static((0, 1, 0)):
+            for i in ti.grouped(z):
+                if i.sum() % 2 == color:
+                    z[i] = (r[i] + around(z, i)) / (2 * dims)
 
     @ti.kernel
     def restrict() -> None:
-        for i, j in z:
-            coarse_z[i // 2, j // 2] = 0.0
-            coarse_r[i // 2, j // 2] = 0.0
-        for i, j in z:
-            coarse_r[i // 2, j // 2] += (r[i, j] - 4 * z[i, j] + around(z, i, j)) * 0.5
+        for i in ti.grouped(z):
+            coarse_z[i // 2] = 0.0
+            coarse_r[i // 2] = 0.0
+        for i in ti.grouped(z):
+            coarse_r[i // 2] += (r[i] - 2 * dims * z[i] + around(z, i)) * 2.0 ** (1 - dims)
         for _ in range(8):
-            for i, j in coarse_z:
-                if 0 < i < n // 2 - 1 and 0 < j < n // 2 - 1:
-                    coarse_z[i, j] = (coarse_r[i, j] + around(coarse_z, i, j)) / 4
+            for i in ti.grouped(coarse_z):
+                if i.min() > 0 and i.max() < n // 2 - 1:
+                    coarse_z[i] = (coarse_r[i] + around(coarse_z, i)) / (2 * dims)
 
     @ti.kernel
     def prolongate() -> None:
-        for i, j in z:
-            z[i, j] += coarse_z[i // 2, j // 2]
+        for i in ti.grouped(z):
+            z[i] += coarse_z[i // 2]
 
     @ti.kernel
     def product() -> ti.f64:
         s = 0.0
-        for i, j in z:
-            s += z[i, j] * r[i, j]
+        for i in ti.grouped(z):
+            s += z[i] * r[i]
         return s
 
     @ti.kernel
     def update(alpha: ti.f64) -> ti.f64:
         s = 0.0
-        for i, j in p:
-            x[i, j] += alpha * p[i, j]
-            r[i, j] -= alpha * ap[i, j]
-            s += r[i, j] * r[i, j]
+        for i in ti.grouped(p):
+            x[i] += alpha * p[i]
+            r[i] -= alpha * ap[i]
+            s += r[i] * r[i]
         return s
 
     @ti.kernel
     def turn(beta: ti.f64) -> None:
-        for i, j in z:
-            p[i, j] = z[i, j] + beta * p[i, j]
+        for i in ti.grouped(z):
+            p[i] = z[i] + beta * p[i]
 
     def precondition(coarse: bool) -> None:
         z.fill(0)
@@ -224,9 +224,8 @@ def test_poisson_by_conjugate_gradients_with_several_grids() -> None:
     plain, with_coarse = solve(coarse=False), solve(coarse=True)
     found, right = x.to_numpy(), b.to_numpy()
     inside = right != 0
-    padded = np.pad(found, 1)
-    neighbours = padded[2:, 1:-1] + padded[:-2, 1:-1] + padded[1:-1, 2:] + padded[1:-1, :-2]
-    np.testing.assert_allclose((4 * found - neighbours)[inside], right[inside], atol=1e-8)
+    neighbours = sum(np.roll(found, shift, axis) for axis in range(dims) for shift in (1, -1))
+    np.testing.assert_allclose((2 * dims * found - neighbours)[inside], right[inside], atol=1e-8)
     assert not found[~inside].any()
     assert with_coarse < plain < 100
     assert len(x.to_sparse()[0]) == inside.sum()
