@@ -54,7 +54,7 @@ from tinote.lazy import load as _load
 if TYPE_CHECKING:
     from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, sampling, spatial, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
-    from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
+    from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
     from tinote.lang.sweeps.ensemble import ensemble
     from tinote.lang.sweeps.sweep import sweep
@@ -92,10 +92,10 @@ __all__ = [
     "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
-    "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented",
+    "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "cholesky", "data_oriented",
     "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
     "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
-    "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "sampling", "save",
+    "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref", "reset", "root", "sampling", "save",
     "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
     "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
@@ -121,7 +121,10 @@ _LAZY = {
     "graph": ("tinote.graph", None),
     "math": ("tinote.math", None),
     "linalg": ("tinote.linalg", None),
-    **{name: ("tinote.lang.maths.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
+    **{
+        name: ("tinote.lang.maths.linalg", name)
+        for name in ("cholesky", "eig", "polar_decompose", "qr", "solve", "svd", "sym_eig")
+    },
     # Spellings of the dialect's early versions.
     "Tape": ("tinote.ad", "Tape"),
     "any_arr": ("tinote.types", "ndarray"),

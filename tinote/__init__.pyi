@@ -171,8 +171,10 @@ from tinote.lang.maths.language import static_print as static_print
 from tinote.lang.maths.language import stop_grad as stop_grad
 from tinote.lang.maths.language import stop_gradient as stop_gradient
 from tinote.lang.maths.language import surrogate as surrogate
+from tinote.lang.maths.linalg import cholesky as cholesky
 from tinote.lang.maths.linalg import eig as eig
 from tinote.lang.maths.linalg import polar_decompose as polar_decompose
+from tinote.lang.maths.linalg import qr as qr
 from tinote.lang.maths.linalg import solve as solve
 from tinote.lang.maths.linalg import svd as svd
 from tinote.lang.maths.linalg import sym_eig as sym_eig
@@ -304,4 +306,4 @@ var = _field
 vulkan: _Arch
 x64: _Arch
 __version__: str
-__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'data_oriented', 'dataclass', 'deactivate_all_snodes', 'eig', 'ensemble', 'experimental', 'fft', 'field', 'from_dlpack', 'func', 'graph', 'init', 'integrate', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'real_func', 'ref', 'reset', 'root', 'sampling', 'save', 'set_logging_level', 'solve', 'spatial', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']
+__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'cholesky', 'data_oriented', 'dataclass', 'deactivate_all_snodes', 'eig', 'ensemble', 'experimental', 'fft', 'field', 'from_dlpack', 'func', 'graph', 'init', 'integrate', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'qr', 'real_func', 'ref', 'reset', 'root', 'sampling', 'save', 'set_logging_level', 'solve', 'spatial', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']

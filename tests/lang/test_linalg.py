@@ -176,7 +176,7 @@ def test_eigenvalues_of_any_matrix(dtype: Any, numpy_type: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype, numpy_type", TYPES)
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
 def test_solve(n: int, dtype: Any, numpy_type: Any) -> None:
     random = np.random.default_rng(n)
     A = random.normal(size=(60, n, n)).astype(numpy_type)
@@ -202,6 +202,62 @@ def test_solve(n: int, dtype: Any, numpy_type: Any) -> None:
         residual = np.abs(A.astype(float) @ found - given).max((1, 2))
         assert (residual / (sizes(A) * np.abs(found).max((1, 2)))).max() < 32 * eps
     np.testing.assert_allclose(x.to_numpy(), np.linalg.solve(A, b[..., None])[..., 0], rtol=3e5 * eps)
+
+
+@pytest.mark.parametrize("dtype, numpy_type", TYPES)
+@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 2), (3, 2), (4, 4), (9, 7)])
+def test_triangular_factors(rows: int, columns: int, dtype: Any, numpy_type: Any) -> None:
+    A = np.random.default_rng(rows).normal(size=(40, rows, columns)).astype(numpy_type)
+    A[:10] *= 10.0 ** np.linspace(-8, 0, columns).astype(numpy_type)  # columns of any size
+    S = np.einsum("kri,krj->kij", A[10:], A[10:]) + np.eye(columns, dtype=numpy_type)
+    a, s = field(dtype, A), field(dtype, S)
+    q, r, low = like(dtype, 40, rows, columns), like(dtype, 40, columns, columns), like(dtype, 30, columns, columns)
+
+    @ti.kernel
+    def run():
+        for i in a:
+            q[i], r[i] = ti.qr(a[i])
+        for i in s:
+            low[i] = ti.cholesky(s[i])
+
+    run()
+    Q, R, L = q.to_numpy(), r.to_numpy(), low.to_numpy()
+    if columns == 1:
+        Q, R, L = (found.reshape(*found.shape[:2], -1) for found in (Q, R, L))
+    eps = float(np.finfo(numpy_type).eps)
+    assert np.abs(np.einsum("kri,krj->kij", Q, Q) - np.eye(columns)).max() < 32 * eps
+    column_sizes = np.abs(A).max(1, keepdims=True)
+    assert (np.abs(Q @ R - A) / column_sizes).max() < 64 * eps
+    assert not np.tril(R, -1).any() and (np.diagonal(R, axis1=1, axis2=2) > 0).all()
+    assert (np.abs(L @ L.transpose(0, 2, 1) - S).max((1, 2)) / sizes(S)).max() < 32 * eps
+    np.testing.assert_allclose(L, np.linalg.cholesky(S), rtol=2e3 * eps, atol=2e3 * eps)
+
+
+def test_factors_of_what_has_none_are_not_numbers() -> None:
+    assert np.isnan(ti.cholesky(ti.Matrix([[1.0, 2.0], [2.0, 1.0]])).to_numpy()[1, 1])
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(ti.qr(ti.Matrix([[0.0, 0.0], [0.0, 0.0]]))[0].to_numpy()).all()
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_derivatives_of_triangular_factors_and_solutions(n: int) -> None:
+    ti.init(default_fp=ti.f64)
+    random = np.random.default_rng(n)
+    a = ti.Matrix.field(n, n, ti.f64, shape=(), needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    a.from_numpy(random.normal(size=(n, n)) + 2 * np.eye(n))
+    weights = ti.Matrix(random.normal(size=(n, n)))
+
+    @ti.kernel
+    def measure():
+        A = a[None]
+        Q, R = ti.qr(A)
+        L = ti.cholesky(A @ A.transpose())
+        x = ti.solve(A, weights)
+        for i, j in ti.static(ti.ndrange(n, n)):
+            loss[None] += weights[i, j] * (Q[i, j] ** 2 + R[i, j] + ti.sin(L[i, j]) + x[i, j] ** 2)
+
+    assert ti.ad.gradcheck(measure, wrt=a, output=loss).ok
 
 
 @pytest.mark.parametrize("dtype, numpy_type", TYPES)

@@ -1,5 +1,6 @@
 """Linear algebra of small matrices, written in the language itself: singular values, polar decomposition,
-eigenvalues, linear systems. Works in kernels and device functions, and in Python scope on whatever `ti.Matrix` accepts.
+eigenvalues, triangular factors, linear systems. Works in kernels and device functions, and in Python scope on whatever
+`ti.Matrix` accepts.
 
 Decompositions are computed by iterations whose own derivative is worthless at repeated singular values. So each result
 has the value of the iteration and the derivative of first-order perturbation theory (Kato, "Perturbation Theory for
@@ -50,7 +51,7 @@ from tinote.lang.maths.language import (
     surrogate,
 )
 
-__all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
+__all__ = ["cholesky", "eig", "polar_decompose", "qr", "solve", "svd", "sym_eig"]
 
 #: Sweeps after which an iteration ends in any case. Convergence is quadratic: 4 or 5 are usual in double precision.
 _SWEEPS = 16
@@ -671,7 +672,7 @@ def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 
 @func
 def solve(A: Any, b: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """The solution x of A x = b for a square matrix of up to 4 × 4.
+    """The solution x of A x = b for a square matrix of up to 12 × 12.
 
     Gaussian elimination with partial pivoting. A singular matrix gives infinities or NaN.
 
@@ -697,7 +698,7 @@ def solve(A: Any, b: Any, dt: template = None) -> Any:  # type: ignore[valid-typ
     a = _floats(A, dt)
     x = _floats(b, dt)
     n = static(a.n)
-    static_assert(a.n == a.m and a.n <= 4, "solve needs a square matrix of at most 4 by 4")
+    static_assert(a.n == a.m and a.n <= 12, "solve needs a square matrix of at most 12 by 12")
     static_assert(x.n == a.n, "the right side and the matrix need the same number of rows")
     if static(len(x.get_shape()) == 1):
         x = _eliminated(a, Matrix([[x[i]] for i in static(range(n))]))[:, 0]
@@ -729,3 +730,91 @@ def _eliminated(A: Any, b: Any) -> Any:
             x[k, :] -= a[k, c] * x[c, :]
         x[k, :] /= a[k, k]
     return x
+
+
+@func
+def cholesky(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
+    """The lower triangular matrix L with L Lᵀ = A for a symmetric positive definite matrix of up to 12 × 12.
+
+    A matrix that is not positive definite gives NaN. What is above the diagonal of A is not read.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        The matrix.
+    dt : float type, optional
+        The type to compute in; by default that of A.
+
+    Returns
+    -------
+    matrix, shape (n, n)
+        L, whose diagonal is positive.
+
+    References
+    ----------
+    G. H. Golub and C. F. Van Loan, "Matrix Computations", 4th ed., 2013, section 4.2.
+
+    Examples
+    --------
+    >>> ti.cholesky(ti.Matrix([[4.0, 2.0], [2.0, 5.0]]))
+    Matrix([[2.0, 0.0], [1.0, 2.0]])
+    """
+    a = _floats(A, dt)
+    n = static(a.n)
+    static_assert(a.n == a.m and a.n <= 12, "cholesky needs a square matrix of at most 12 by 12")
+    L = 0.0 * a
+    for k in static(range(n)):
+        for r in static(range(k, n)):
+            rest = a[r, k]
+            for c in static(range(k)):
+                rest -= L[r, c] * L[k, c]
+            if static(r == k):
+                L[k, k] = sqrt(rest)
+            else:
+                L[r, k] = rest / L[k, k]
+    return L
+
+
+@func
+def qr(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
+    """The QR decomposition A = Q R of a matrix with no more columns than rows, of up to 12 × 12.
+
+    By Gram and Schmidt's process, which is done twice for each column: Q is orthogonal to rounding. Columns that depend
+    on those before them give NaN.
+
+    Parameters
+    ----------
+    A : matrix, shape (m, n)
+        The matrix.
+    dt : float type, optional
+        The type to compute in; by default that of A.
+
+    Returns
+    -------
+    tuple of matrix
+        Q, shape (m, n), whose columns are orthonormal, and R, shape (n, n), upper triangular with a positive diagonal.
+
+    References
+    ----------
+    L. Giraud, J. Langou, M. Rozložník and J. van den Eshof, "Rounding error analysis of the classical Gram-Schmidt
+    orthogonalization process", Numer. Math. 101 (2005) 87.
+
+    Examples
+    --------
+    >>> Q, R = ti.qr(ti.Matrix([[3.0, 1.0], [4.0, 2.0]]))
+    >>> R
+    Matrix([[5.0, 2.2], [0.0, 0.4]])
+    """
+    a = _floats(A, dt)
+    n = static(a.m)
+    static_assert(a.m <= a.n <= 12, "qr needs a matrix of at most 12 rows, with no more columns than rows")
+    Q, R = a, 0.0 * (a.transpose() @ a)
+    for k in static(range(n)):
+        for _ in static(range(2)):
+            for c in static(range(k)):
+                part = Q[:, c].dot(Q[:, k])
+                R[c, k] += part
+                Q[:, k] -= part * Q[:, c]
+        R[k, k] = Q[:, k].norm()
+        Q[:, k] /= R[k, k]
+    return Q, R
