@@ -801,9 +801,9 @@ def qr(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 
     Examples
     --------
-    >>> Q, R = ti.qr(ti.Matrix([[3.0, 1.0], [4.0, 2.0]]))
+    >>> Q, R = ti.qr(ti.Matrix([[3.0, 0.0], [4.0, 5.0]]))
     >>> R
-    Matrix([[5.0, 2.2], [0.0, 0.4]])
+    Matrix([[5.0, 4.0], [0.0, 3.0]])
     """
     a = _floats(A, dt)
     n = static(a.m)
