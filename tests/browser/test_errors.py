@@ -31,7 +31,7 @@ def test_the_view_stands_for_the_text_which_stays_in_the_document(notebook):
     expect(view).to_contain_text("KernelIndexError", use_inner_text=True)
     expect(text).to_have_count(1)
     expect(text).to_be_hidden()
-    expect(text).to_contain_text("index 8 is out of bounds")
+    expect(text).to_contain_text("index 10 is out of bounds")
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)

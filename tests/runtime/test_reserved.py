@@ -21,10 +21,10 @@ _LARGE = 16384
 class _LargePages:
     """What the system would say of pages of 16 KiB: the memories' own pages, four at a time."""
 
-    def __init__(self, begins: dict[int, int]) -> None:
+    def __init__(self, begins: dict[int, ReservedMemory]) -> None:
         self.begins = begins
         self.pages = io.FileIO("/proc/self/pagemap")
-        self.at = 0
+        self.left = 0
 
     def __enter__(self) -> _LargePages:
         return self
@@ -33,11 +33,15 @@ class _LargePages:
         self.pages.close()
 
     def seek(self, offset: int) -> None:
-        self.pages.seek(8 * (self.begins[offset // 8] // mmap.PAGESIZE))
+        memory = self.begins[offset // 8]
+        self.pages.seek(8 * (memory.address // mmap.PAGESIZE))
+        self.left = -(-memory.nbytes // mmap.PAGESIZE)
 
     def read(self, count: int) -> bytes:
         ratio = _LARGE // mmap.PAGESIZE
-        entries = memoryview(self.pages.read(count * ratio)).cast("Q")
+        found = memoryview(self.pages.read(count * ratio)).cast("Q")
+        entries = [*found[: self.left], *[0] * (len(found) - self.left)]  # behind its end is other memory
+        self.left -= len(found)
         joined = [max(entries[k : k + ratio]) for k in range(0, len(entries), ratio)]
         return b"".join(entry.to_bytes(8, sys.byteorder) for entry in joined)
 
@@ -58,12 +62,12 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         if sys.platform != "linux" or mmap.PAGESIZE != 4096:
             pytest.skip("needs to be told of pages of 4 KiB")
         if kind == "pages of 16 KiB":
-            begins: dict[int, int] = {}
+            begins: dict[int, ReservedMemory] = {}
             make = ReservedMemory.__init__
 
             def noted(self: ReservedMemory, nbytes: int) -> None:
                 make(self, nbytes)
-                begins[self.address // _LARGE] = self.address
+                begins[self.address // _LARGE] = self
 
             monkeypatch.setattr(ReservedMemory, "__init__", noted)
             monkeypatch.setattr(reserved, "mmap", _Mmap())

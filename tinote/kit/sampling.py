@@ -142,7 +142,7 @@ class Stream:
 
     @ti.func
     def poisson(self, mean: ti.Template):
-        """Draw the number of events of which `mean` are expected; 0 where that is not positive, or NaN; at most 2³⁰.
+        """Draw a number of Poisson's distribution with a mean, at most 2³⁰; 0 where the mean is not positive, or NaN.
 
         Up to a mean of 10 by inversion, above by transformed rejection (W. Hörmann, Insurance: Mathematics and
         Economics 12 (1993) 39).

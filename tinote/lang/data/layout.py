@@ -41,13 +41,16 @@ class Layout(Enum):
 
 
 class Placement(NamedTuple):
-    """What a field needs to exist. Strides are in bytes; `offset`: the first index along each dimension, or ()."""
+    """What a field needs to exist. Strides are in bytes; `offset`: the first index along each dimension, or ();
+    `levels`: the letters of its axes in the order in which the tree's levels divide them, if that is not theirs.
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     element_strides: tuple[int, ...]
     offset: tuple[int, ...]
     memory: Memory
+    levels: str = ""
 
 
 class MemoryPart(Memory):

@@ -12,7 +12,6 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.layout import Layout, Placement, array_over, dense, part_of
-from tinote.lang.data.nodes import letters_of_levels
 from tinote.lang.session.missing import HABITS
 from tinote.lang.session.owners import claim, coming_into_being
 from tinote.lang.session.state import clears_duals, forget_gradients, session
@@ -136,7 +135,7 @@ class Stored(Tokenised):
             "name": self.name,
             "suffix": self._suffix,
             "constant": self._constant,
-            "placement": (self.shape, buffer.strides, buffer.element_strides, buffer.offset),
+            "placement": (self.shape, buffer.strides, buffer.element_strides, buffer.offset, buffer.levels),
             "block": whole,
             "start": None if self.memory is whole else self.memory.begin - whole.begin,
             "level": self._level,
@@ -150,14 +149,14 @@ class Stored(Tokenised):
 
     def _arrived(self, declared: dict[str, Any]) -> None:
         """Come into being as it was elsewhere."""
-        shape, strides, apart, offset = declared["placement"]
+        shape, strides, apart, offset, levels = declared["placement"]
         memory = declared["block"]
         if declared["start"] is not None:
             extents = (*shape, *self.element)
             memory = part_of(memory, declared["start"], self.dtype, extents, (*strides, *apart))
         self._suffix, self._constant = declared["suffix"], declared["constant"]
         self._level, self._offset = declared["level"], declared["offset"]
-        self._place(Placement(shape, strides, apart, offset, memory))
+        self._place(Placement(shape, strides, apart, offset, memory, levels))
         for kind, other in declared["shadows"].items():
             self._shadow(kind)._arrived(other)
             self._attach(kind)
@@ -224,7 +223,7 @@ class Stored(Tokenised):
             offset=at.offset,
         )
         self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
-        self.buffer.levels = letters_of_levels(self._level)
+        self.buffer.levels = at.levels
         if not self.memory.whole.is_resident:
             self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory

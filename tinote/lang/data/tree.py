@@ -27,7 +27,7 @@ from tinote.lang.data.components import ComponentField
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Placement, offset_given, part_of, shape_given
 from tinote.lang.data.matrix import Matrix
-from tinote.lang.data.nodes import Node
+from tinote.lang.data.nodes import Node, letters_of_levels
 from tinote.lang.data.sparse.fields import as_sparse
 from tinote.lang.data.sparse.levels import SparseGrowth, is_in_sparse, is_sparse_tree, settle_sparse
 from tinote.lang.session.missing import left_out
@@ -590,7 +590,7 @@ def _at(leaf: Field, level: Level, strides: tuple[int, ...], start: int, block: 
     whole = block.nbytes == math.prod(extents) * size
     memory = block if whole else part_of(block, start, leaf.dtype, extents, (*strides, *element_strides))
     offset = offset_given(leaf._offset, level.shape, leaf._made_at)
-    return Placement(level.shape, strides, element_strides, offset, memory)
+    return Placement(level.shape, strides, element_strides, offset, memory, letters_of_levels(level))
 
 
 def _attach(leaves: Sequence[Field]) -> None:

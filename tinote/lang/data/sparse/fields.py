@@ -17,6 +17,7 @@ from tinote.ir.sparsity import Sparsity
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, Placement, dense
+from tinote.lang.data.nodes import letters_of_levels
 from tinote.lang.data.sparse.active import ARITHMETIC, active_places, indices_at
 from tinote.lang.session.state import note_taken, present_recorder
 from tinote.runtime.memory import readable_size
@@ -54,7 +55,7 @@ class SparseField(Field):
                 self._made_at,
                 hint="make the box smaller: its size is limited by addresses, not by what is active",
             ) from None
-        self._place(Placement(counts, strides, apart, (), memory))
+        self._place(Placement(counts, strides, apart, (), memory, letters_of_levels(self._level)))
         self.shape = sparsity.shape
         self.buffer.sparsity = sparsity
 
