@@ -392,8 +392,10 @@ class Emitter:
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number", "kernels take text in `print`, `assert` and f-strings only")
+        way = "loop over it: `for item in generator(…)`" if isinstance(front, GeneratorCall) else ""
         self.error(
-            f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel"
+            f"{describe(front)} cannot be used as a value",
+            way or "numbers, vectors and matrices have values in a kernel",
         )
 
     def tensor_of(self, rows: Sequence[Any], dtype: Scalar | None = None, like: Scalar | None = None) -> Value:
