@@ -79,9 +79,9 @@ class Node(Documented):
         return f"<level of {self.shape}>" if self.above is not None else "<root>"
 
 
-def letters_of_levels(node: Node) -> str:
+def letters_of_levels(node: Node | None) -> str:
     """The letters of the axes in the order in which the levels down to a node divide them; "" where it is their own."""
-    axes = dict.fromkeys(axis for level in node.path for axis in level.axes)
+    axes = dict.fromkeys(axis for level in (() if node is None else node.path) for axis in level.axes)
     found = "".join([LETTERS[axis] for axis in axes])
     return found if list(found) != sorted(found) else ""
 
