@@ -90,21 +90,23 @@ def desk(lab: Lab, chromium: Any) -> Desk:
 
 
 @pytest.fixture(scope="package")
-def reader(lab: Lab, chromium: Any) -> Desk:
-    """The same in a browser in which no notebook was written, for those that are opened again."""
-    return Desk(lab, chromium)
+def reader(chromium: Any) -> Iterator[Any]:
+    """A browser in which no notebook was written, for those that are opened again: loading JupyterLab takes long, and
+    from the second page on it has that in its cache.
+    """
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    yield context
+    context.close()
 
 
 @pytest.fixture
-def front_end(request: pytest.FixtureRequest) -> str:
-    """JupyterLab; where a test is parametrised by `BOTH_FRONT_ENDS`, Notebook 7 as well."""
-    return getattr(request, "param", "lab")
+def notebook(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+    """`notebook(*cells, width=1280, height=900)`: a notebook of these code cells, open in the browser, not run yet.
 
-
-@pytest.fixture
-def notebook(desk: Desk, front_end: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
-    """`notebook(*cells, width=1280, height=900)`: a notebook of these code cells, open in the browser, not run yet."""
+    In JupyterLab, and where a test is parametrised by `BOTH_FRONT_ENDS`, in Notebook 7 as well.
+    """
     opened: list[Page] = []
+    front_end = getattr(request, "param", "lab")
 
     def open_one(*cells: str, width: int = 1280, height: int = 900) -> Page:
         name = f"{request.node.name.replace('[', '_').replace(']', '')}_{len(opened)}.ipynb"
@@ -115,22 +117,6 @@ def notebook(desk: Desk, front_end: str, request: pytest.FixtureRequest) -> Iter
     yield open_one
     for found in opened:
         desk.close(found, front_end)
-
-
-@pytest.fixture
-def reopened(reader: Desk, front_end: str) -> Iterator[Callable[..., Page]]:
-    """`reopened(name, load=False)`: a notebook of the lab's folder in a browser in which it was not written. `load`: in
-    a page that is loaded for it, as somebody does who comes back.
-    """
-    pages: list[Page] = []
-
-    def open_again(name: str, load: bool = False) -> Page:
-        pages.append(reader.show(name, front_end=front_end, load=load))
-        return pages[-1]
-
-    yield open_again
-    for page in pages:
-        reader.close(page, front_end)
 
 
 @pytest.fixture(scope="package")

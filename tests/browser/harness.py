@@ -34,7 +34,7 @@ REPOSITORY = Path(__file__).parents[2]
 FRONT_ENDS = {"lab": "lab/workspaces/auto-t/tree/{name}?reset", "notebook": "notebooks/{name}"}
 """Where JupyterLab and Notebook 7 show a notebook; one server has both."""
 
-BOTH_FRONT_ENDS = {"argnames": "front_end", "argvalues": list(FRONT_ENDS), "indirect": True}
+BOTH_FRONT_ENDS = {"argnames": "notebook", "argvalues": list(FRONT_ENDS), "indirect": True}
 """A test that runs in both: `@pytest.mark.parametrize(**BOTH_FRONT_ENDS)`."""
 
 OWN_PROBLEMS = (
@@ -256,13 +256,12 @@ def running_chromium(playwright: Any, *options: str, program: str | None = CHROM
 
 @dataclass
 class Page:
-    """A notebook that is open in a front end. `page` is playwright's, `name` the notebook's in its folder, `address`
-    where the front end shows it; `problems` collects what the browser's console reported.
+    """A notebook that is open in a front end. `page` is playwright's, `name` the notebook's in its folder; `problems`
+    collects what the browser's console reported.
     """
 
     page: Any
     name: str
-    address: str
     problems: list[str] = field(default_factory=list)
 
     def note_error(self, error: Any) -> None:
@@ -354,12 +353,8 @@ class Page:
     def reload(self) -> None:
         """Save the notebook and load the page again."""
         self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save') }")
-        self.load()
-
-    def load(self) -> None:
-        """Load the front end, at the notebook's address."""
-        self.page.goto(self.address, wait_until="domcontentloaded")
-        wait_ready(self.page, self.name)
+        self.page.reload(wait_until="domcontentloaded")
+        wait_ready(self.page)
 
     def close(self) -> None:
         """Shut the kernel down and close the page."""
@@ -450,12 +445,12 @@ def patient(page: Any) -> Any:
     return page
 
 
-# Open a notebook in a front end that is loaded and shows nothing. Notebook 7 opens another tab for it, unless this is
-# asked as it asks itself when it is loaded at the address of a notebook.
+# Open a notebook in a JupyterLab that is loaded, and close whatever else it shows.
 OPEN = """async (path) => {
     const { shell, commands } = window.jupyterapp;
     window.cellsUnderWay = 0;
-    const opened = await commands.execute('docmanager:open', { path, options: { ref: '_noref' } });
+    const opened = await commands.execute('docmanager:open', { path });
+    for (const other of [...shell.widgets('main')].filter((widget) => widget !== opened)) other.dispose();
     shell.activateById(opened.id);
 }"""
 
@@ -470,21 +465,22 @@ CLOSE = """async () => {
     }
 }"""
 
-# Whether a front end is as it was when it was loaded: light, and with nothing that waits for an answer.
-AS_LOADED = """() => document.body.dataset.jpThemeName === 'JupyterLab Light'
-    && !document.querySelector('.jp-Dialog') && ![...window.jupyterapp.shell.widgets('main')].length"""
+# Whether JupyterLab is as it was when it was loaded: light, and with nothing that waits for an answer. One that a test
+# has loaded, at the address of a notebook, may open that again late.
+AS_LOADED = """window.fromDesk && document.body.dataset.jpThemeName === 'JupyterLab Light'
+    && !document.querySelector('.jp-Dialog')"""
 
 
 class Desk:
     """Where notebooks are opened, one after another, in pages of one browser context, which keeps what they have
-    loaded. Loading a front end takes longer than most tests: its page stays, and is used again for the next notebook.
+    loaded. Loading JupyterLab takes longer than most tests: its page stays, and is used again for the next notebook.
     """
 
     def __init__(self, lab: Lab, chromium: Any) -> None:
         self.lab = lab
         self.context = chromium.new_context()
-        self.loaded: dict[str, Any] = {}
-        """A page for each front end that is loaded and shows no notebook now."""
+        self.loaded: Any = None
+        """A page with a JupyterLab that shows no notebook now."""
 
     def open(
         self, name: str, cells: Sequence[str], width: int = 1280, height: int = 900, front_end: str = "lab"
@@ -493,22 +489,20 @@ class Desk:
         content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         content.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(content, self.lab.folder / name)
-        return self.show(name, width, height, front_end)
-
-    def show(self, name: str, width: int = 1280, height: int = 900, front_end: str = "lab", load: bool = False) -> Page:
-        """A notebook of the lab's folder. `load`: in a page that is loaded for it, at its address."""
-        again = None if load else self.loaded.pop(front_end, None)
-        page = again or patient(self.context.new_page())
+        page, self.loaded = (self.loaded, None) if front_end == "lab" else (None, self.loaded)
+        again = page is not None
+        page = page or patient(self.context.new_page())
         page.set_viewport_size({"width": width, "height": height})
-        found = Page(page, name, f"{self.lab.url}/{FRONT_ENDS[front_end].format(name=name)}")
+        found = Page(page, name)
         page.on("pageerror", found.note_error)
         page.on("console", found.note_message)
         if again:
             page.evaluate(OPEN, name)
-            wait_ready(page, name)
         else:
             self.lab.reset_settings()
-            found.load()
+            page.goto(f"{self.lab.url}/{FRONT_ENDS[front_end].format(name=name)}", wait_until="domcontentloaded")
+        wait_ready(page, name)
+        page.evaluate("() => { window.fromDesk = true }")
         return found
 
     def close(self, found: Page, front_end: str = "lab") -> None:
@@ -516,14 +510,14 @@ class Desk:
         page, keep = found.page, False
         with contextlib.suppress(Exception):
             page.evaluate(CLOSE)
-            if front_end not in self.loaded:
+            if front_end == "lab" and self.loaded is None:
                 found.set_theme("JupyterLab Light")
                 page.mouse.move(0, 0)
                 keep = page.evaluate(AS_LOADED)
         page.remove_listener("pageerror", found.note_error)
         page.remove_listener("console", found.note_message)
         if keep:
-            self.loaded[front_end] = page
+            self.loaded = page
         else:
             page.close()
 

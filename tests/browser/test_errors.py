@@ -7,7 +7,7 @@ import shutil
 import nbformat
 import pytest
 
-from tests.browser.harness import BOTH_FRONT_ENDS
+from tests.browser.harness import BOTH_FRONT_ENDS, wait_ready
 from tests.browser.waiting import expect, poll
 from tinote.errors import KernelIndexError
 from tinote.manual import ERRORS, tutorials
@@ -35,7 +35,7 @@ def test_the_view_stands_for_the_text_which_stays_in_the_document(notebook):
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
-def test_in_a_notebook_that_is_not_trusted_the_text_is_seen(reopened, lab):
+def test_in_a_notebook_that_is_not_trusted_the_text_is_seen(notebook, lab):
     error = KernelIndexError("index 8 is out of bounds")
     outputs = [
         nbformat.v4.new_output("error", ename="KernelIndexError", evalue=str(error), traceback=[str(error)]),
@@ -44,7 +44,10 @@ def test_in_a_notebook_that_is_not_trusted_the_text_is_seen(reopened, lab):
     stored = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("shift(3)", outputs=outputs)])
     stored.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(stored, lab.folder / "stored.ipynb")
-    opened = reopened("stored.ipynb")
+    opened = notebook("1")
+    path = opened.page.url.removeprefix(lab.url).rpartition("/")[0]  # The front end's own.
+    opened.page.goto(f"{lab.url}{path}/stored.ipynb", wait_until="domcontentloaded")
+    wait_ready(opened.page)
     text = opened.page.locator(TEXT)
     expect(text).to_be_visible()
     expect(text).to_have_text("index 8 is out of bounds")

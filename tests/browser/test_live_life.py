@@ -6,8 +6,6 @@ import time
 
 import numpy as np
 
-from tests.browser.harness import patient
-
 VIEW = "document.querySelector('.tinote-view')"
 STAGE = ".tinote-view canvas.tinote-stage"
 PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
@@ -132,15 +130,15 @@ def test_a_closed_page_stops_the_work_and_a_new_one_takes_it_up(notebook, lab):
     page.wait(RUNNING)
     page.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     page.wait("!window.jupyterapp.shell.currentWidget.context.model.dirty")
-    other = page.page.context.new_page()
+    address, other = page.page.url, page.page.context.new_page()
     page.page.close()
     steps, before = events.read_text(), None
     while not steps or steps != before:  # At most a window of frames is still made.
         before = steps
         time.sleep(1.0)
         steps = events.read_text()
-    page.page = patient(other)
-    page.load()
+    other.goto(address, wait_until="domcontentloaded")
+    page.page = other
     page.wait(f"Number({VIEW}?.dataset.step ?? 0) > {steps} + 5")
     assert page.python("print(view.state)") == "playing"
 
@@ -178,8 +176,10 @@ def test_a_connection_that_hangs_is_told_from_a_slow_step(notebook):
     page.run_all()
     page.wait(RUNNING)
     page.page.context.set_offline(True)
-    page.wait(f"/^(no answer for \\d+ s|reconnecting)$/.test({NOTICE})")
-    page.page.context.set_offline(False)
+    try:
+        page.wait(f"/^(no answer for \\d+ s|reconnecting)$/.test({NOTICE})")
+    finally:
+        page.page.context.set_offline(False)
     page.wait(f"{NOTICE} === ''")
     before = page.page.evaluate(f"() => {PAINTED}")
     page.wait(f"{PAINTED} > {before} + 3")

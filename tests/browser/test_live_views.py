@@ -349,7 +349,7 @@ def test_views_in_any_layout_of_widgets_have_room_and_do_not_overlap(notebook, p
     page.page.wait_for_selector(".tinote-explorer [role=listbox]")
     found = poll(lambda: page.page.evaluate(EDGES), lambda views: all(view["stage"] >= 140 for view in views))
     assert len(found) == 15
-    pictures.shot(page.page, f"side_by_side_{width}.png")
+    page.page.screenshot(path=pictures.folder / f"side_by_side_{width}.png")
     for view in found:
         assert view["width"] >= 150 and view["stage"] <= view["width"] and view["right"] <= view["end"] + 1, view
     for one, two in itertools.pairwise(found):
@@ -421,7 +421,7 @@ def test_what_is_assigned_to_a_view_is_seen_in_the_open_page(notebook, pictures)
     page.page.locator(".widget-dropdown select").select_option("gray")
     page.until("cells.cmap == 'gray'")
     poll(lambda: differs("cells", stages[1]), lambda found: found < 0.01)
-    pictures.shot(page.page, "changed_later_light.png")
+    page.page.screenshot(path=pictures.folder / "changed_later_light.png")
     page.set_theme("JupyterLab Dark")
-    pictures.shot(page.page, "changed_later_dark.png")
+    page.page.screenshot(path=pictures.folder / "changed_later_dark.png")
     assert page.problems == []

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 from nbconvert import HTMLExporter, MarkdownExporter
 from PIL import Image
 
-from tests.browser.harness import BOTH_FRONT_ENDS, Lab, Page, wait_ready
+from tests.browser.harness import BOTH_FRONT_ENDS, FRONT_ENDS, Lab, Page, patient, wait_ready
 from tests.browser.waiting import expect, poll
 from tinote.viz.draw.pictures import CAPTION_HEIGHT
 from tinote.viz.notebook.front_end import HINT, VIEW_TYPE
@@ -78,6 +79,29 @@ SAVE = "async () => { await window.jupyterapp.commands.execute('docmanager:save'
 KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
 
 
+@pytest.fixture
+def reopened(lab: Lab, reader: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+    """`reopened(name)`: a notebook of the lab's folder in a browser in which it was not written, in the front end of
+    the test.
+    """
+    pages: list[Page] = []
+    callspec = getattr(request.node, "callspec", None)
+    front_end = FRONT_ENDS[callspec.params.get("notebook", "lab") if callspec else "lab"]
+
+    def open_again(name: str) -> Page:
+        found = Page(patient(reader.new_page()), name)
+        pages.append(found)
+        found.page.on("pageerror", found.note_error)
+        found.page.on("console", found.note_message)
+        found.page.goto(f"{lab.url}/{front_end.format(name=name)}", wait_until="domcontentloaded")
+        wait_ready(found.page)
+        return found
+
+    yield open_again
+    for page in pages:
+        page.close()
+
+
 def stored(lab: Lab, page: Page, cell: int = 0) -> dict[str, Any]:
     """The last output of a cell in the file, once that is saved."""
     page.page.evaluate(SAVE)
@@ -113,7 +137,7 @@ def without_model(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
-def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, lab, front_end, request):
+def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, lab, request):
     page = notebook(SHOWN)
     name, cycles = page.name, request.config.getoption("--save-cycles")
     for cycle in range(cycles):
@@ -133,7 +157,7 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
         page.wait(f"{VIEW}.dataset.kernel === 'gone'")
         if cycle:
             page.close()
-        again = reopened(name, load=True)
+        again = reopened(name)
         image = again.page.locator(STILL)
         image.wait_for()
         expect(image).to_have_attribute("alt", f"live view of particles; {HINT}")
@@ -144,7 +168,7 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
         expect(again.page.locator(".tinote-view")).to_have_count(0)
         assert without_model(again) == []
         page = again
-    if front_end == "lab":  # What is stored is the same in both.
+    if "/lab/" in page.page.url:  # What is stored is the same in both.
         converted_with_the_picture(lab.folder / name)
     page.run_all()
     page.wait_idle()
@@ -327,10 +351,12 @@ def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
         lambda dialog: dialog.get_by_role("button", name="Close").click(),
     )
     page.page.context.set_offline(True)
-    page.page.evaluate(f"() => {{ {KERNEL}.reconnect().catch(() => null) }}")
-    page.wait(f"document.querySelector('{NOTICE}').textContent === 'reconnecting'")
-    expect(page.page.locator(".tinote-view .tinote-controls button:enabled")).to_have_count(0)
-    page.page.context.set_offline(False)
+    try:
+        page.page.evaluate(f"() => {{ {KERNEL}.reconnect().catch(() => null) }}")
+        page.wait(f"document.querySelector('{NOTICE}').textContent === 'reconnecting'")
+        expect(page.page.locator(".tinote-view .tinote-controls button:enabled")).to_have_count(0)
+    finally:
+        page.page.context.set_offline(False)
     page.wait(f"document.querySelector('{NOTICE}').textContent === '' && {VIEW}.dataset.state === 'playing'")
     steps = int(page.python("print(view.steps)"))
     page.wait(f"Number({VIEW}.dataset.step) > {steps + 10}")

@@ -14,7 +14,7 @@ from PIL import Image
 import tinote as ti
 from tests.browser.harness import BOTH_FRONT_ENDS, Lab
 from tests.browser.test_pages import Opened
-from tests.browser.test_saved import KERNEL, NO_MODEL, SAVE, picture, red
+from tests.browser.test_saved import KERNEL, NO_MODEL, SAVE, picture, red, reopened
 from tests.browser.test_saved import stored as stored_output
 from tests.browser.waiting import expect, poll, still_box
 from tinote.cli.html_export import PageExporter
@@ -22,6 +22,8 @@ from tinote.lang.capture.portable import Portable, read_portable
 from tinote.viz.notebook.front_end import HINT, VIEW_TYPE
 from tinote.viz.pages.bundle import payload, unpacked
 from tinote.viz.pages.stored import kept
+
+__all__ = ["reopened"]
 
 FIELDS = """\
 import tinote as ti
@@ -81,7 +83,7 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     assert [len(one["views"]) for one in views] == [1, 1]
     page.page.evaluate(f"() => {KERNEL}.shutdown()")
     page.wait("document.querySelector('.tinote-view').dataset.kernel === 'gone'")
-    again = reopened(page.name, load=True)
+    again = reopened(page.name)
     frames = again.page.locator(FRAME)
     player = again.page.frame_locator(FRAME).first
     poll(lambda: step_of(player), lambda step: step > 20)
@@ -109,7 +111,7 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     expect(player.locator("body")).to_have_css("color", LIGHT_INK)
     for width in (1280, 800):
         again.page.set_viewport_size({"width": width, "height": 900})
-        pictures.shot(again.page, f"plays_{width}.png")
+        again.page.screenshot(path=str(pictures.folder / f"plays_{width}.png"))
     reported = [one for one in again.problems if NO_MODEL not in one]
     assert all("api/contents" in one or "Failed to load resource" in one for one in reported), reported
     # A scene brings what draws it, once it comes into sight.
@@ -251,13 +253,6 @@ def huge(description: dict[str, Any], memory: bytearray) -> None:
 SCRIPT = "<img src=x onerror='parent.executed = 1'><script>parent.executed = 2</script>"
 
 
-# From now on a second takes a tenth of one in a frame.
-HASTEN = """() => {
-    const now = performance.now.bind(performance), start = now();
-    performance.now = () => start + 10 * (now() - start);
-}"""
-
-
 def write(lab: Lab, name: str, outputs: list[Any]) -> None:
     """A notebook that nobody trusts, with these views in its outputs."""
     png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -334,7 +329,6 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
     # A step without an end is ended, and the notebook answers meanwhile.
     parts.nth(1).scroll_into_view_if_needed()
     second = parts.nth(1).locator("iframe").content_frame
-    second.locator("html").evaluate(HASTEN)
     expect(second.get_by_role("alert")).to_contain_text("took too long")
     parts.nth(2).scroll_into_view_if_needed()
     third = parts.nth(2).locator("iframe").content_frame

@@ -190,8 +190,7 @@ def test_a_page_shows_earlier_frames(
     row.goes_back(kind)
     row.slider.press("ArrowLeft")
     row.expect_step(STEPS - 1)
-    widths = ALL_WIDTHS if pictures.wanted else (PHONE, *WIDTHS)
-    for width in widths:
+    for width in ALL_WIDTHS if pictures.wanted else (PHONE, *WIDTHS):
         found.page.set_viewport_size({"width": width, "height": 900})
         for theme in ("light", "dark"):
             row.slider.press("End")
@@ -199,13 +198,13 @@ def test_a_page_shows_earlier_frames(
             poll(lambda: found.page.evaluate(DARK), theme == "dark")
             row.slider.press("PageDown")
             poll(lambda: unreadable(found.page, 4) + unusable(found.page), [])
-            assert inaccessible(found.page, "html", contrast=width == widths[0], others=theme == "light") == []
+            assert inaccessible(found.page, "html") == []
             poll(lambda: found.page.evaluate(FITS), True)
             # The slider is as wide as what is above it, and what it shows stands at that edge.
             slider, text, around = map(still_box, (row.slider, row.text, row.view.locator(".tinote-group")))
             ends = [box["x"] + box["width"] for box in (slider, text, around)]
             assert slider["x"] == pytest.approx(around["x"], abs=1) and ends == pytest.approx([ends[0]] * 3, abs=1)
-            pictures.shot(found.page, f"page_{kind}_{width}_{theme}.png", full_page=True)
+            found.page.screenshot(path=pictures.folder / f"page_{kind}_{width}_{theme}.png", full_page=True)
     row.slider.press("End")
     row.goes_on()
     assert found.problems == []
@@ -268,5 +267,5 @@ def test_a_notebook_shows_earlier_frames(notebook: Callable[..., Any], pictures:
         if kind == "particles":
             row.slider.focus()
             row.slider.press("ArrowLeft")
-            pictures.shot(page.page, "timeline_notebook.png")
+            page.page.screenshot(path=pictures.folder / "timeline_notebook.png")
     assert page.problems == []

@@ -1,0 +1,8 @@
+"""How much LLVM optimises the kernels of these tests."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def quickly(most_machine_code_is_made_quickly: None) -> None:
+    """The kernels of the kit are right or wrong before LLVM sees them."""
