@@ -102,7 +102,7 @@ def test_explorers(notebook, pictures):
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
-def test_errors_and_rules(notebook, pictures, front_end):
+def test_errors_and_rules(notebook, pictures, request):
     opened = notebook(*FAILED)
     for index in range(len(FAILED)):
         opened.run_cell(index)
@@ -114,7 +114,7 @@ def test_errors_and_rules(notebook, pictures, front_end):
         fit = "(texts) => texts.every((text) => text.scrollWidth <= text.clientWidth)"
         poll(lambda: opened.page.locator(f"{ROOT} .text").evaluate_all(fit), True)
 
-    pictures.of_notebook(opened, f"errors_{front_end}", HIGH, notes_fit)
+    pictures.of_notebook(opened, f"errors_{request.node.callspec.params['notebook']}", HIGH, notes_fit)
     assert opened.problems == []
 
 
