@@ -21,11 +21,10 @@ import numpy as np
 
 import tinote as ti
 from tinote.errors import FieldError, suggestion
+from tinote.kit.fields import FLOATS
 from tinote.source import caller
 
 __all__ = ["Poisson", "Transform", "frequency"]
-
-FLOATS = {ti.f32: np.float32, ti.f64: np.float64}
 
 #: Radices of the passes, in the order in which they are tried. Other prime factors go through a convolution.
 RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
@@ -510,7 +509,7 @@ class Transform:
         span = caller()
         if not isinstance(x, ti.Field) or not isinstance(y, ti.Field):
             raise FieldError("a transform is between two fields", span)
-        if x.dtype not in (ti.f32, ti.f64) or y.dtype != x.dtype:
+        if x.dtype not in FLOATS or y.dtype != x.dtype:
             raise FieldError(f"a transform is between fields of f32 or of f64, not of {x.dtype} and {y.dtype}", span)
         self._real = not isinstance(x, ti.MatrixField)
         if not _is_complex(y) or not (self._real or _is_complex(x)):

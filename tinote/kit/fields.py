@@ -1,8 +1,13 @@
-"""Fields that parts of the kit keep for themselves."""
+"""Fields that parts of the kit keep for themselves, and the types of their numbers."""
 
 from typing import Any
 
+import numpy as np
+
 import tinote as ti
+
+#: The types that transforms and positions may have, as NumPy calls them.
+FLOATS = {ti.f32: np.float32, ti.f64: np.float64}
 
 
 def like(x: Any, what: str, *before: int) -> Any:

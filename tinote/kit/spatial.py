@@ -22,12 +22,11 @@ import numpy as np
 
 import tinote as ti
 from tinote.errors import FieldError
-from tinote.kit.fields import like
+from tinote.kit.fields import FLOATS, like
 from tinote.source import caller
 
 __all__ = ["CellGrid", "NeighbourList"]
 
-FLOATS = {ti.f32: np.float32, ti.f64: np.float64}
 #: Cells that one iteration of the prefix sum adds up. Chosen, not measured.
 BLOCK = 256
 #: Cells a radius along each axis: with more of them, less is within reach that is not near. Those of the first axis are
