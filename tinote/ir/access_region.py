@@ -45,7 +45,7 @@ MAX_DEFINITE_STORES = 16
 def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozenset[ir.Buffer]) -> SymbolicRegions:
     """What `fn` (scalar form) writes, what the accesses `live_in` reach, and all that read the buffers of `before`."""
     accesses = accesses_of(fn)
-    nodes = _Bounds(accesses, fn.region.params)
+    nodes = BoundedNodes(accesses, fn.region.params)
     everything = accesses.all()
     return SymbolicRegions(
         live_in=nodes.regions(live_in),
@@ -59,7 +59,7 @@ def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozense
 def filled_by(fn: ir.Function, stores: Collection[ir.Op]) -> SymbolicRegions:
     """What the `stores` of `fn` (scalar form) reach in every run, as `written`: all of that, and nothing else."""
     accesses = accesses_of(fn)
-    nodes = _Bounds(accesses, fn.region.params)
+    nodes = BoundedNodes(accesses, fn.region.params)
     written = nodes.regions(access.op for access in definite_stores(fn, accesses, stores))
     return SymbolicRegions(
         live_in=(), live_in_before=(), written=written, nodes=tuple(nodes.all), lengths=tuple(nodes.lengths)
@@ -81,7 +81,7 @@ def effects_of(fn: ir.Function) -> MemoryEffects:
     """The effects of `fn` (scalar form)."""
     accesses = accesses_of(fn)
     touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
-    nodes = _Bounds(accesses, fn.region.params)
+    nodes = BoundedNodes(accesses, fn.region.params)
     stores = definite_stores(fn, accesses)
     # Their users join many regions into one, which would claim too much.
     written = nodes.regions(access.op for access in stores[:MAX_DEFINITE_STORES])
@@ -113,7 +113,7 @@ def _work(region: ir.Region, once: set[ir.Op]) -> float:
     return total
 
 
-class _Bounds(Nodes):
+class BoundedNodes(Nodes):
     """Makes nodes of integers that have intervals."""
 
     def __init__(self, accesses: Accesses, parameters: Sequence[ir.Var]) -> None:

@@ -10,29 +10,24 @@ the push, inside the region that creates the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValue, OldValues
 from tinote.autodiff.shared_values import SharedValues
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.inspect.execution_counts import ExecutionCounts, Length
 from tinote.compiler.pipeline import LOWERING, RECORDING, run_pipeline, steps_for
 from tinote.compiler.requests import SHARING, Request
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
-from tinote.ir.launch_values import ExactNodes, LaunchInputs, Number, Read, exact_values
+from tinote.ir.launch_values import LaunchInputs, Number, Read, exact_values
 from tinote.ir.query import buffers_of, definitions, span_of, walk
 from tinote.ir.types import Stack, element_type, shape_of
 from tinote.remarks import Remark
 from tinote.source import NOWHERE, Span
-
-#: Iterations that are enumerated, at most, where the trip count of one loop depends on another. Chosen, not measured.
-_MAX_COUNTED = 100_000
-
-#: The length of a buffer along an axis; None where not known.
-Length = Callable[[ir.Buffer, int], int | None]
 
 
 class Saved(NamedTuple):
@@ -233,14 +228,7 @@ class _Counter:
         self.found: list[Saved] = []
         self._made: dict[ir.Var, tuple[ir.Op, ...]] = {}
         self._definitions = definitions(fn.region)
-        self._nodes = nodes = ExactNodes(self._definitions, fn.region.params)
-        self._bounds_of: dict[ir.For, tuple[int | None, int | None]] = {}
-        self._indices: dict[ir.For, int] = {}
-        for op in walk(fn.region):
-            if isinstance(op, ir.For):
-                self._indices[op] = nodes.index(op.index)
-                self._bounds_of[op] = nodes.node(op.lo), nodes.node(op.hi)
-        self._launch = LaunchInputs(arguments, [length(buffer, axis) for buffer, axis in nodes.lengths], read)
+        self._counts = ExecutionCounts(fn, self._definitions, arguments, read, length)
 
     def region(self, region: ir.Region, path: tuple[ir.Op, ...]) -> None:
         for op in region.body:
@@ -273,53 +261,11 @@ class _Counter:
                 repr(content),
                 size,
                 " · ".join([self._trip(loop) for loop in loops]) or "1",
-                self._most([loop for loop in outer if isinstance(loop, ir.For)], loops, {}),
+                self._counts.most([loop for loop in outer if isinstance(loop, ir.For)], loops),
                 exact,
                 any(isinstance(loop, ir.For) and loop.parallel for loop in outer),
             )
         )
-
-    # ---- execution counts
-
-    def _most(self, outer: list[ir.For], loops: list[ir.For | ir.While], env: dict[int, Number]) -> int | None:
-        """The most pushes in an iteration of the loops `outer`. `env`: indices of the loops around, by their nodes."""
-        count = self._count(loops, env)
-        if count is not None or not outer:
-            return count
-        bounds = self._bounds(outer[0], env)
-        if bounds is None or len(bounds) > _MAX_COUNTED:
-            return None
-        index = self._indices[outer[0]]
-        counts = [self._most(outer[1:], loops, env | {index: value}) for value in bounds]
-        return None if any(c is None for c in counts) else max([c for c in counts if c is not None], default=0)
-
-    def _count(self, loops: list[ir.For | ir.While], env: dict[int, Number]) -> int | None:
-        if not loops:
-            return 1
-        loop, *further = loops
-        bounds = self._bounds(loop, env) if isinstance(loop, ir.For) else None
-        if bounds is None:
-            return None
-        count = self._count(further, env)
-        if count is not None:
-            return len(bounds) * count
-        if len(bounds) > _MAX_COUNTED:
-            return None
-        assert isinstance(loop, ir.For)
-        total = 0
-        for value in bounds:
-            count = self._count(further, env | {self._indices[loop]: value})
-            if count is None:
-                return None
-            total += count
-        return total
-
-    def _bounds(self, loop: ir.For, env: dict[int, Number]) -> range | None:
-        first, end = self._bounds_of[loop]
-        if first is None or end is None:
-            return None
-        low, high = exact_values(self._nodes.all, (first, end), self._launch, env)
-        return None if low is None or high is None else range(int(low), int(high))
 
     # ---- in words
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, ParamSpec
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, broken_gradient_path, users_trace
@@ -10,7 +10,15 @@ from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of
 from tinote.lang.kernels.changed_inputs import warn_of_changes
 from tinote.lang.session.owners import claim, needs_no_claims
 from tinote.lang.session.state import recorder
+from tinote.lazy import lazy
 from tinote.source import caller
+
+if TYPE_CHECKING:
+    from tinote.compiler.launch.memory_facts import GradientFacts
+    from tinote.lang.kernels import roofline
+    from tinote.lang.kernels.roofline import Roofline
+else:
+    roofline = lazy("tinote.lang.kernels.roofline")
 
 P = ParamSpec("P")
 
@@ -39,20 +47,7 @@ class KernelGradient(Generic[P]):
             if open_recorder is not None and open_recorder.preparing_gradient():
                 instance, values = self._kernel.prepare(args, kwargs)
             facts = instance.specialisation.gradient_facts(request)
-            for buffer, span in facts.old_values:
-                raise DifferentiationError(
-                    f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
-                    span,
-                    hint="launch the kernel in a tape: it keeps them",
-                )
-            for buffer, read, written in facts.overwritten:
-                raise DifferentiationError(
-                    f"the gradient needs the value of '{buffer.name}' that is read here, "
-                    "but the kernel has overwritten it since",
-                    read,
-                    hint="launch the kernel in a tape: it keeps what is overwritten",
-                    notes=[Note("overwritten here", written)],
-                )
+            _refuse_lost(facts)
             arguments = arguments_of(instance, values, request)
             arguments.refuse_broken_paths()
             arguments.refuse_shared()
@@ -73,8 +68,32 @@ class KernelGradient(Generic[P]):
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
 
+    def roofline(self, /, *args: P.args, **kwargs: P.kwargs) -> Roofline:
+        """What the gradient computes and moves, loop by loop, as `Kernel.roofline` says of a launch."""
+        instance, values = self._kernel.prepare(args, kwargs)
+        _refuse_lost(instance.specialisation.gradient_facts())
+        return roofline.roofline_of(instance, values, GRADIENT)
+
     def __repr__(self) -> str:
         return f"<gradient of {self._kernel!r}>"
+
+
+def _refuse_lost(facts: GradientFacts) -> None:
+    """Raise where the gradient needs values that are gone after the launch."""
+    for buffer, span in facts.old_values:
+        raise DifferentiationError(
+            f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
+            span,
+            hint="launch the kernel in a tape: it keeps them",
+        )
+    for buffer, read, written in facts.overwritten:
+        raise DifferentiationError(
+            f"the gradient needs the value of '{buffer.name}' that is read here, "
+            "but the kernel has overwritten it since",
+            read,
+            hint="launch the kernel in a tape: it keeps what is overwritten",
+            notes=[Note("overwritten here", written)],
+        )
 
 
 def _refuse_nothing(arguments: Arguments) -> None:

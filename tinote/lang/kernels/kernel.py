@@ -53,7 +53,10 @@ from tinote.runtime.seam import active_listener, listeners
 if TYPE_CHECKING:
     from tinote.compiler.inspect import schedule, stages, versions
     from tinote.compiler.inspect.versions import Version
+    from tinote.lang.kernels import roofline
+    from tinote.lang.kernels.roofline import Roofline
 else:
+    roofline = lazy("tinote.lang.kernels.roofline")
     schedule = lazy("tinote.compiler.inspect.schedule")
     stages = lazy("tinote.compiler.inspect.stages")
     versions = lazy("tinote.compiler.inspect.versions")
@@ -382,6 +385,47 @@ class Kernel(Documented, Tokenised, Generic[P, R]):
         """
         return cost_of(*self.prepare(args, kwargs))
 
+    def roofline(self, /, *args: Any, **kwargs: Any) -> Roofline:
+        """What a launch computes and moves, loop by loop, compared with what this machine could.
+
+        The kernel is compiled with clocks and launched ten times; what it writes is restored. What it has to move is
+        each number once, however often it is loaded. What the machine moves and computes is measured the first time.
+        Of a gradient: `kernel.grad.roofline`.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As in a call.
+
+        Returns
+        -------
+        Roofline
+            A table, with a row for each outermost loop: what bounds it, the factors that are lost and their causes,
+            milliseconds, bytes, 10⁹ bytes and operations a second, and the part of the ceiling that this is.
+
+        Raises
+        ------
+        KernelTargetError
+            Unless kernels run on the CPU.
+
+        Notes
+        -----
+        S. Williams, A. Waterman and D. Patterson, "Roofline", Communications of the ACM 52 (2009) 65. Operations are
+        those of floating-point numbers, in additions: a division counts as 4, an exponential as 15.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32, shape=1 << 16)
+        >>> @ti.kernel
+        ... def halve():
+        ...     for i in x:
+        ...         x[i] = 0.5 * x[i]
+        >>> [row] = halve.roofline()
+        >>> row.bound, row.nbytes, row.operations
+        ('memory', 524288, 65536)
+        """
+        return roofline.roofline_of(*self.prepare(args, kwargs))
+
     @property
     def instances(self) -> Instances:
         """The compiled template signatures, and older versions whose captures have changed since."""
@@ -700,6 +744,10 @@ class BoundKernel(functools.partial[R], Generic[P, R]):
     def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
         """The same of a kernel."""
         return cost_of(*self.prepare(args, kwargs))
+
+    def roofline(self, /, *args: Any, **kwargs: Any) -> Roofline:
+        """The same of a kernel."""
+        return roofline.roofline_of(*self.prepare(args, kwargs))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -1,0 +1,211 @@
+"""`kernel.roofline`: what a launch computes and moves, beside what the machine could.
+
+After S. Williams, A. Waterman and D. Patterson, "Roofline", Communications of the ACM 52 (2009) 65.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import Profiled
+from tinote.compiler.requests import PRIMAL, Request
+from tinote.errors import KernelTargetError
+from tinote.ir.buffers import Buffer
+from tinote.lang.data.layout import array_over
+from tinote.lang.kernels import machine_ceilings
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.kernels.instances import Instance
+from tinote.lang.session.state import memory_of
+from tinote.lang.tables import ShownAsTable
+from tinote.lazy import lazy
+from tinote.runtime.memory import Memory, readable_size
+from tinote.runtime.profile import Clock
+from tinote.source import Span, location_name
+
+if TYPE_CHECKING:
+    from tinote.compiler.inspect import schedule, stages, work
+    from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
+    from tinote.compiler.inspect.work import LoopWork
+    from tinote.config import Config
+else:
+    schedule = lazy("tinote.compiler.inspect.schedule")
+    stages = lazy("tinote.compiler.inspect.stages")
+    work = lazy("tinote.compiler.inspect.work")
+
+#: Launches that are timed; the fastest of each loop counts.
+_TIMES = 10
+#: Where a loop begins: file, line and column.
+_Place = tuple[str, int, int]
+#: A loss below this factor is not named.
+_LEAST_LOSS = 1.1
+
+
+class LoopRoofline(NamedTuple):
+    """One outermost loop of a launch, or the statements between two.
+
+    `seconds`: the least time that it took. `nbytes`: what it has to move, and `operations` what it has to compute
+    (`LoopWork`); None where only the launch determines them. `bandwidth` and `peak`: what the machine moves at that
+    size and computes, a second. `losses`: factors that are lost, by their names: cache lines that are used in part,
+    lines that are fetched to be written, checks of bounds, and what is left, by its likely cause.
+    """
+
+    span: Span
+    parallel: bool
+    seconds: float
+    nbytes: int
+    operations: int | None
+    bandwidth: float
+    peak: float
+    losses: Mapping[str, float]
+
+    @property
+    def bound(self) -> str:
+        """What limits it on this machine: "memory" or "arithmetic"."""
+        return "arithmetic" if (self.operations or 0) / self.peak > self.nbytes / self.bandwidth else "memory"
+
+    @property
+    def fraction(self) -> float:
+        """The time that it would take at the ceiling, as a part of its time."""
+        return max(self.nbytes / self.bandwidth, (self.operations or 0) / self.peak) / self.seconds
+
+
+class Roofline(ShownAsTable, list[LoopRoofline]):
+    """One row per outermost loop, in the order in which they run; shows itself as a table."""
+
+    _heads = ("line", "bound by", "lost to", "ms", "moved", "GB/s", "Gop/s", "of the ceiling")
+    _left = 3
+    _nothing = "a launch does nothing"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        together = len({one.span.file for one in self}) == 1
+        return [
+            (
+                str(one.span.line) if together else location_name(one.span),
+                one.bound,
+                ", ".join(f"{name} ×{factor:.1f}" for name, factor in one.losses.items()) or "—",
+                f"{1e3 * one.seconds:.3f}",
+                readable_size(one.nbytes),
+                f"{1e-9 * one.nbytes / one.seconds:.1f}",
+                "at launch" if one.operations is None else f"{1e-9 * one.operations / one.seconds:.2f}",
+                f"{100 * one.fraction:.0f} %",
+            )
+            for one in self
+        ]
+
+
+def roofline_of(instance: Instance, values: tuple[Any, ...], request: Request = PRIMAL) -> Roofline:
+    """The roofline of a launch with these values, or of its gradient. What it writes is restored."""
+    specialisation = instance.specialisation
+    config = specialisation.config
+    if config.arch != "cpu":
+        raise KernelTargetError(
+            f"rooflines are measured on the CPU, not with arch={config.arch!r}",
+            specialisation.source.span,
+            hint="ti.init(arch=ti.cpu)",
+        )
+    arguments = arguments_of(instance, values)
+    count = len(specialisation.arrays)
+    lengths = dict(zip(specialisation.arrays, [bound.shape for bound in values[:count]], strict=False))
+
+    def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
+        actual = arguments.actual(buffer)
+        if isinstance(actual, ExternalArray) or actual.primal is not None:
+            return None
+        return array_over(actual, memory_of(actual))[index].item()
+
+    def length(buffer: Buffer, axis: int) -> int | None:
+        return lengths.get(specialisation.original(buffer), buffer.shape)[axis]
+
+    loops = work.loops_of(specialisation, request, values[count:], read, length)
+    written = {arguments.actual(one.buffer) for loop in loops for one in loop.traffic if one.written}
+    memories = [one.bound.memory if isinstance(one, ExternalArray) else memory_of(one) for one in written]
+    if instance.needs_seed:
+        values = (*values, instance.last_seed or 0)
+    times = _times(_with_clocks(specialisation, request), values, memories)
+    seen = stages.stages_of(specialisation, request is not PRIMAL)
+    checked = {task.span[:3] for task in schedule.tasks_of(seen) if task.checks}
+    without = _times(_with_clocks(specialisation, request, bounds_check=False), values, memories) if checked else {}
+    rows = Roofline()
+    for place, several in _by_place(loops):
+        if place in times:
+            checks = times[place] / without[place] if place in checked and place in without else 1.0
+            rows.append(_row(several, times[place], checks, _is_vectorised(place, seen.verdicts), config))
+    return rows
+
+
+def _with_clocks(specialisation: Specialisation, request: Request, **options: Any) -> Profiled:
+    """The code of a kernel under other options, which measures its tasks."""
+    config = specialisation.config._replace(kernel_profiler=True, **options)
+    code = Specialisation(specialisation.source, specialisation.arguments, config, memory_of).code(request)
+    assert isinstance(code, Profiled)
+    return code
+
+
+def _is_vectorised(place: _Place, verdicts: Iterable[LoopVerdict]) -> bool:
+    """Whether a loop is, or one of those in it, as far as lines tell; also if nothing is said of it."""
+    after = [one for one in verdicts if one.file == place[0] and one.line >= place[1]]
+    first = [one for one in after if one.line == min([other.line for other in after])]
+    return not first or any(one.width > 1 for one in first)
+
+
+def _by_place(loops: Iterable[LoopWork]) -> Iterable[tuple[_Place, list[LoopWork]]]:
+    """Loops that are written once may be several, as those of a function that is called twice."""
+    found: dict[_Place, list[LoopWork]] = {}
+    for one in loops:
+        found.setdefault(one.span[:3], []).append(one)
+    return found.items()
+
+
+def _times(native: Profiled, values: tuple[Any, ...], written: Iterable[Memory]) -> dict[_Place, float]:
+    """The seconds that loops take, by where they begin. What is written is restored."""
+    found: dict[_Place, float] = {}
+
+    def report(times: list[tuple[Clock, int]]) -> None:
+        taken: dict[_Place, float] = {}
+        for clock, nanoseconds in times:
+            place = clock.span[:3]
+            taken[place] = taken.get(place, 0.0) + 1e-9 * nanoseconds
+        for place, seconds in taken.items():
+            found[place] = min(found.get(place, math.inf), seconds)
+
+    copies = [(memory, memory.copy()) for memory in written]
+    for _ in range(_TIMES):
+        try:
+            native.timed(values, report)
+        finally:
+            for memory, copy in copies:
+                memory.restore(copy)
+    return found
+
+
+def _row(loops: Sequence[LoopWork], seconds: float, checks: float, vectorised: bool, config: Config) -> LoopRoofline:
+    first = loops[0]
+    nbytes, in_lines, fetched = (sum(column) for column in zip(*[one.moved for one in loops], strict=True))
+    operations = [one.operations for one in loops]
+    known = [n for n in operations if n is not None]
+    exact = sum(known) if len(known) == len(operations) else None
+    bandwidth = machine_ceilings.bandwidth(in_lines, config, nbytes / seconds)
+    peak = machine_ceilings.peak(max([one.size for one in loops]) or 4, config, (exact or 0) / seconds)
+    row = LoopRoofline(first.span, first.parallel, seconds, nbytes, exact, bandwidth, peak, losses := {})
+    if row.bound == "memory" and nbytes:
+        losses["cache lines used in part"] = in_lines / nbytes
+        losses["lines fetched to be written"] = (in_lines + fetched) / in_lines
+    losses["checks"] = checks
+    scattered = sorted({one.buffer.name for loop in loops for one in loop.traffic if one.scattered})
+    rest = (
+        f"scattered {', '.join(scattered)}"
+        if scattered
+        else "one thread"
+        if not first.parallel and config.num_threads > 1
+        else "latency"
+        if vectorised
+        else "not vectorised"
+    )
+    explained = math.prod([factor for factor in losses.values() if factor > _LEAST_LOSS])
+    losses[rest] = 1 / (explained * row.fraction) if row.fraction else 1.0
+    for name in [name for name, factor in losses.items() if factor <= _LEAST_LOSS]:
+        del losses[name]
+    return row
