@@ -12,6 +12,8 @@ import math
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.function_source import function_source
 from tinote.compiler.launch.native import BoundArray
@@ -19,11 +21,11 @@ from tinote.compiler.requests import PRIMAL
 from tinote.compiler.signature import ArrayArgument, ValueArgument
 from tinote.config import Config
 from tinote.ir.types import Scalar, f32, f64, i32
+from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.ndarrays import array_kind, formal_array
 from tinote.lang.session.state import memory_of
 from tinote.runtime.digest import digest
 from tinote.runtime.jit import machine_name
-from tinote.runtime.memory import Memory
 from tinote.runtime.seam import unwatched
 from tinote.runtime.store import open_store
 
@@ -76,11 +78,13 @@ def _peak(number: Scalar, config: Config) -> float:
 def _seconds(
     function: Callable[..., None], arrays: dict[str, Scalar], n: int, numbers: tuple[int, ...], config: Config
 ) -> float:
-    """The least time of a launch with arrays of `n` zeros."""
+    """The least time of a launch with arrays of `n` numbers. They are not zero: what was never written may be one page
+    of zeros.
+    """
     formals = [formal_array(name, array_kind(t, 1, (), noalias=True)) for name, t in arrays.items()]
     specs = [*map(ArrayArgument, formals), *[ValueArgument(i32) for _ in numbers]]
-    memories = [Memory(n * t.size) for t in arrays.values()]
-    values = (*[BoundArray(m.address, 0, 0, 0, (n,), m.nbytes, True, None, m) for m in memories], *numbers)
+    memories = [np.full(n, 0.5, numpy_type(t)) for t in arrays.values()]
+    values = (*[BoundArray(m.ctypes.data, 0, 0, 0, (n,), m.nbytes, True, None, m) for m in memories], *numbers)
     plain = config._replace(kernel_profiler=False, debug=False, default_fp="f32")
     launch = Specialisation(function_source(function), specs, plain, memory_of).code(PRIMAL).launch
     launch(values)
@@ -101,7 +105,7 @@ def _remembered(what: str, config: Config, seen: float, measure: Callable[[], fl
     """What was measured before, by this process or another on this machine; again if it cannot be the most, as on a
     machine that was busy.
     """
-    key = digest("ceiling", what, str(config.num_threads), str(config.opt_level), machine_name())
+    key = digest("machine ceiling", what, str(config.num_threads), str(config.opt_level), machine_name())
     store = open_store() if config.offline_cache else None
     if key not in _known and store is not None and (content := store.get(key)) is not None:
         _known[key] = float(content)
