@@ -497,3 +497,16 @@ def test_a_reset_ends_levels_and_fields() -> None:
     y = ti.field(ti.f32)
     ti.root.dense(ti.i, 3).place(y)
     assert y.to_numpy().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("n", [16, 64, 100, 128])
+def test_components_in_arrays_of_their_own_do_not_meet_in_one_set_of_a_cache(n: int):
+    """Addresses that agree in their last twelve bits do, and a set holds about eight."""
+    f = ti.Vector.field(19, ti.f32, shape=(n, n), layout=ti.Layout.SOA)
+    starts = [f._array[0, 0, q:].ctypes.data for q in range(19)]
+    assert len({start % 4096 // 64 for start in starts}) >= 16
+    several = [ti.field(ti.f32, shape=(1024, 1024)) for _ in range(8)]
+    assert len({one._array.ctypes.data % 4096 // 64 for one in several}) == 8
+    f.fill(2.0)
+    several[3].fill(1.0)
+    assert f.to_numpy().sum() == 2 * 19 * n * n and not several[2].to_numpy().any()

@@ -248,6 +248,9 @@ class Private:
 
 
 def bytes_of(buffer: Buffer) -> int | None:
-    """The size of a buffer, None when its shape is known at launch only."""
+    """The size of a buffer, with what lies between its components; None when its shape is known at launch only."""
     known = [n for n in buffer.shape if n is not None]
-    return math.prod([*known, *buffer.element]) * buffer.dtype.size if len(known) == buffer.rank else None
+    if len(known) < buffer.rank:
+        return None
+    packed = math.prod([*known, *buffer.element]) * buffer.dtype.size
+    return max(packed, buffer.element[0] * buffer.element_strides[0]) if packed and buffer.element else packed

@@ -18,7 +18,7 @@ from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.types import Scalar, Tangents
 from tinote.lang.data.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
-from tinote.runtime.pool import ALIGNMENT, WARM_FROM
+from tinote.runtime.pool import ALIGNMENT, PAGE, STAGGER, WARM_FROM
 from tinote.runtime.seam import active_listener, listeners
 from tinote.source import Span
 
@@ -224,7 +224,9 @@ def dense(
     for axis, stride in zip(order, packed, strict=True):
         strides[axis] = stride
     apart = dtype.size * (count if layout is Layout.SOA else 1)
-    return tuple(strides), row_major(element, max(apart, 1)), count * components * dtype.size
+    if layout is Layout.SOA and components > 1 and apart and apart % (PAGE // 4) == 0:
+        apart += STAGGER
+    return tuple(strides), row_major(element, max(apart, 1)), max(count * dtype.size, apart) * components
 
 
 def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
