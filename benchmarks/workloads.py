@@ -20,6 +20,7 @@ from benchmarks import (
     nested,
     pictures,
     rollout,
+    roofline,
     sparse,
 )
 from benchmarks.contract import Case, Contender
@@ -41,6 +42,7 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "nested": nested.CASES,
     "pictures": pictures.CASES,
     "rollout": rollout.CASES,
+    "roofline": roofline.CASES,
     "sparse": sparse.CASES,
 }
 
