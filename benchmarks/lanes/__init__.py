@@ -27,6 +27,7 @@ TITLES = {
     "vectors": "sums over three rows of 1,024 vectors of two numbers",
     "columns": "columns of a matrix, one after the other",
     "escape": "a loop that each iteration leaves at a time of its own",
+    "nest": "sums over short ranges that another field names, in two loops",
     "gather": "sums over 16 elements anywhere in a megabyte",
 }
 

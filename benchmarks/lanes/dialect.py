@@ -4,6 +4,7 @@ Without `from __future__ import annotations`: the module `ti` is a parameter her
 """
 
 import importlib
+import itertools
 
 import numpy as np
 
@@ -83,8 +84,18 @@ class Loop(Subject):
                     a += x[places[(i + k) & (COUNT - 1)]]
                 y[i] = a
 
+        @ti.kernel
+        def nest():
+            for i in x:
+                a = 0.0
+                for j in range(3 + (i & 1)):
+                    begin = places[(i + 37 * j) & (COUNT - 1)]
+                    for k in range(2 + (begin & 3)):
+                        a += x[(begin + k) & (COUNT - 1)] ** 2
+                y[i] = a
+
         self._loop, self._result = loop, y
-        self._kernel = {k.__name__: k for k in (stencil, turned, vectors, columns, escape, gather)}[loop]
+        self._kernel = {k.__name__: k for k in (stencil, turned, vectors, columns, escape, gather, nest)}[loop]
 
     def run(self, count: int) -> None:
         for _ in range(count):
@@ -129,6 +140,14 @@ class Loop(Subject):
     def _gather(self) -> np.ndarray:
         at = (np.arange(COUNT)[:, None] + np.arange(GATHERED)) % COUNT
         return self._given.astype(np.float64)[self._places[at]].sum(1)
+
+    def _nest(self) -> np.ndarray:
+        x, at, found = self._given.astype(np.float64), np.arange(COUNT), np.zeros(COUNT)
+        for j, k in itertools.product(range(4), range(5)):
+            begin = self._places[(at + 37 * j) % COUNT]
+            runs = (j < 3 + (at & 1)) & (k < 2 + (begin & 3))
+            found += np.where(runs, x[(begin + k) % COUNT] ** 2, 0)
+        return found
 
 
 def create(package: str, loop: str, lanes: str) -> Loop:
