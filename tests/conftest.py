@@ -105,6 +105,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="execute all tutorials for the site of the manual, instead of those with live views",
     )
+    group.addoption(
+        "--both-front-ends",
+        action="store_true",
+        help="run the browser tests that are for JupyterLab and for Notebook 7 in both, instead of in one of them",
+    )
     group.addoption("--arch", choices=("cpu", "gpu"), default="cpu", help="what kernels run on (default: %(default)s)")
     group.addoption(
         "--random-programs",

@@ -11,10 +11,12 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
+from zlib import crc32
 
 import pytest
 
 from tests.browser.harness import (
+    FRONT_ENDS,
     HEADLESS_SHELL,
     WEBGPU_OPTIONS,
     Desk,
@@ -34,11 +36,27 @@ except ImportError:
 HERE = Path(__file__).parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of this folder needs the browser, and says so."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test of this folder needs the browser, and says so. One that is for both front ends runs in one of them,
+    unless `--both-front-ends` is given: half of these tests in each.
+    """
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
+    left_out = [] if config.getoption("--both-front-ends") else [item for item in items if _is_for_the_other(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _is_for_the_other(item: pytest.Item) -> bool:
+    front_end = (
+        item.callspec.params.get("notebook")
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else None
+    )
+    names = sorted(FRONT_ENDS)
+    return front_end in names and front_end != names[crc32(item.originalname.encode()) % len(names)]
 
 
 def _missing(what: str) -> NoReturn:
