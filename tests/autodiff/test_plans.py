@@ -103,6 +103,11 @@ def double(v: LINE) -> ti.f64:
     return s
 
 @ti.kernel
+def moved(v: LINE, w: LINE):
+    for i in v:
+        w[i] = ti.sin(v[i]) + 0.5 * v[i]
+
+@ti.kernel
 def squares():
     for i in x:
         loss[None] += y[i] * x[i] ** 2
@@ -436,7 +441,7 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
     "a sweep that runs out of memory": (RUNS_OUT, "order[3] = 2_000_000", 2, 6),
     # what there is no plan for
     "what Python does": ("g = ti.ad.grad(counting)\ndef call(): return g(p), len(calls)", "", 0, 0),
-    "a condition in Python": ("g = ti.ad.grad(deciding)\ndef call(): return g(p)", "FACTOR = 3.0", 0, 0),
+    "a condition in Python": ("g = ti.ad.grad(deciding)\ndef call(): return g(p)", "FACTOR = 3.0", 2, 4),
     "a default that changes": (
         "g = ti.ad.vjp(hidden, argnums=0, loss=y)\ndef call(): return g(seed, p), hidden.__defaults__[0][0]", "", 0, 0
     ),
@@ -523,6 +528,49 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
         "held = [0.0]\ndef f(v):\n    held[0] = 0.5\n    return cubes(v)\ng = ti.ad.grad(f)\n"
         "def call(): return g(p), held[0]", "held[0] = 2.0", 0, 0
     ),
+    # arrays that are made, and what is fixed
+    "an array that is made": (
+        "def f(v):\n    m = ti.ndarray(ti.f64, 6)\n    moved(v, m)\n    return cubes(m)\n"
+        "g = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 2, 6
+    ),
+    "arrays that are made in a loop, of the shape of an argument": (
+        "def f(v):\n    n = v.shape[0]\n    for t in range(len(v) - 4):\n        m = ti.ndarray(ti.f64, shape=(n,))\n"
+        "        moved(v, m)\n    return cubes(m)\ng = ti.ad.value_and_grad(f)\ndef call(): return g(p)",
+        "p = np.linspace(0.0, 1.0, 7)", 2, 2
+    ),
+    "an array that is made, twice": (
+        "def f(v):\n    ti.Vector.ndarray(1, ti.f64, v.shape)\n    m = ti.ndarray(ti.f64, v.shape)\n    moved(v, m)\n"
+        "    return cubes(m)\ng = ti.ad.hvp(f)\ndef call(): return g(seed, p)", "p *= 2", 2, 6
+    ),
+    "an array of a length that is read": (
+        "n = 6\ndef f(v):\n    m = ti.ndarray(ti.f64, n)\n    moved(v[:n], m)\n    return cubes(m)\n"
+        "g = ti.ad.value_and_grad(f)\ndef call(): return g(p)[0] if n == 7 else 0.0", "n = 6", 0, 0
+    ),
+    "a choice by a shape and by a constant": (
+        "ON = True\ndef f(v):\n    if v.shape[0] > 2 and ON:\n        y.fill(0.5)\n"
+        "    else:\n        into(v)\n    return cubes(v) if v.shape[0] % 2 == 0 else 2.0 * cubes(v)\n"
+        "g = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "ON = False", 2, 4
+    ),
+    "a choice by a number argument": (
+        "def f(v, s):\n    if s > 0.4:\n        y.fill(0.5)\n    return weighted(v, weights, s, 2)\n"
+        "g = ti.ad.value_and_grad(f, 0)\ns = 0.5\ndef call(): return g(p, s)", "s = 0.1", 0, 0
+    ),
+    "a choice by an element": (
+        "def f(v):\n    if v[0] > 0.3:\n        y.fill(0.5)\n    return cubes(v)\ng = ti.ad.value_and_grad(f)\n"
+        "def call(): return g(p)", "p *= 2", 0, 0
+    ),
+    "a choice by what a kernel returns": (
+        "def f(v):\n    s = cubes(v)\n    if s > 50.0:\n        y.fill(0.5)\n    return s\n"
+        "g = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 0, 0
+    ),
+    "a sum in a loop": (
+        "def f(v):\n    s = cubes(v)\n    for t in range(3):\n        s += 0.5 * weighted(v, weights, 0.25, 2)\n"
+        "    s *= 2.0\n    return s\ng = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 2, 6
+    ),
+    "a sum onto an element": (
+        "def f(v):\n    cubes(v)\n    loss[None] += 0.5\ng = ti.ad.grad(f, 0, loss=loss)\ndef call(): return g(p)",
+        "p *= 2", 0, 0
+    ),
     "elements that are set to an array": (
         "def f(v):\n    y[...] = q\n    through()\ng = ti.ad.grad(f, wrt=x, loss=loss)\ndef call(): return g(p)",
         "q *= 2", 0, 0
@@ -552,6 +600,9 @@ def test_what_changes_between_calls(name: str, replays: list[int], monkeypatch: 
 STEPS = (
     "into(v)", "further()", "scaled(y, v, {c})", "scaled(y, v, s)", "y.fill({c})", "y.copy_from(x)", "double(v)",
     "y[2] = {c}", "x[1] = s", "loss[None] = 1", "for t in range(3):\n        y[t] = {c}\n        further()",
+    "m = ti.ndarray(ti.f64, v.shape[0])\n    moved(v, m)\n    weighted(m, weights, s, 2)\n    into(m)",
+    "if v.shape[0] > 3:\n        further()\n    else:\n        into(v)",
+    "for t in range(v.shape[0] - 4):\n        further()",
     "weighted(v, weights, {c}, 2)", "for t in range(2):\n        further()", "gathered(v, order)",
 )  # fmt: skip
 RETURNS = {

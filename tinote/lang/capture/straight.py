@@ -1,13 +1,15 @@
 """Straight-line functions: they only launch kernels.
 
     def simulate(x):                        # names that lead to kernels, fields, arrays and numbers; loops over ranges
-        for t in range(STEPS):
-            advance(x, t, 0.5 * dt)
+        n = x.shape[0]                      # what is fixed: constants, shapes, and what is computed of them
+        y = ti.ndarray(ti.f64, n)
+        for t in range(STEPS if n > 1 else 1):
+            advance(x, y, t, 0.5 * dt)
         loss[None] = 0
-        return energy(x) - 0.5 * ti.ad.grad(energy)(x)
+        return energy(y) - 0.5 * ti.ad.grad(energy)(x)
 
 Another call of such a function with arguments of the same kind certainly makes the same launches, as long as its names
-refer to the same objects: its plan may replace it. Everything else is refused: conditions, containers, computed
+refer to the same objects: its plan may replace it. Everything else is refused: other conditions, containers, computed
 attributes, unknown calls. Values that it passes on are not inspected.
 """
 
@@ -24,19 +26,25 @@ import numpy as np
 from tinote.compiler.pysource.codes import cells_of
 from tinote.compiler.pysource.origins import is_ours
 from tinote.errors import CaptureError
+from tinote.ir.types import Scalar
 from tinote.lang.capture.dependencies import Dependencies, Reader
 from tinote.lang.data.fields import Field
+from tinote.lang.data.ndarrays import matrix_ndarray, ndarray, vector_ndarray
 from tinote.lang.kernels.kernel import BoundKernel, Kernel
 from tinote.source import Span
 
 _STRAIGHT = (
     ast.Expr, ast.Assign, ast.Return, ast.For, ast.Pass, ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Starred,
     ast.Tuple, ast.keyword, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.expr_context, ast.operator, ast.USub, ast.UAdd,
+    ast.If, ast.IfExp, ast.AugAssign,
 )  # fmt: skip
 _NUMBERS = (int, float)
+_NUMBERS_AND_NAMES = (int, float, bool, str)
 #: Allowed types of parameter defaults.
 _CONSTANTS = (int, float, str, type(None), Field, Kernel)
 _FIELD_METHODS = {"fill", "copy_from"}
+#: They make arrays of zeros.
+_MAKERS = (ndarray, vector_ndarray, matrix_ndarray)
 
 
 class StraightDependencies(Dependencies):
@@ -82,6 +90,9 @@ class _StraightReader(Reader, ast.NodeVisitor):
         self._counters: list[str] = []
 
     def visit(self, node: ast.AST) -> None:
+        loads = isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        if loads and self._is_fixed(node):
+            return
         if not isinstance(node, _STRAIGHT):
             raise self._unknown(node)
         ast.NodeVisitor.visit(self, node)
@@ -150,6 +161,19 @@ class _StraightReader(Reader, ast.NodeVisitor):
 
     visit_UnaryOp = visit_BinOp  # noqa: N815
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name) or not self._is_number(node.value):
+            raise self._unknown(node)
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If | ast.IfExp) -> None:
+        if not self._is_fixed(node.test):
+            raise self._unknown(node)
+        for part in [node.body, node.orelse] if isinstance(node, ast.IfExp) else [*node.body, *node.orelse]:
+            self.visit(part)
+
+    visit_IfExp = visit_If  # noqa: N815
+
     def visit_For(self, node: ast.For) -> None:
         count = node.iter
         is_range = isinstance(count, ast.Call) and self._of(count.func) == (True, builtins.range) and not count.keywords
@@ -165,16 +189,40 @@ class _StraightReader(Reader, ast.NodeVisitor):
         self._counters.pop()
 
     def _is_fixed(self, node: ast.expr) -> bool:
-        """Whether an expression is a constant integer."""
+        """Whether an expression has the same value each time: constants, shapes, and what is computed of them."""
         match node:
             case ast.Constant():
-                return type(node.value) is int
+                return True
+            case ast.Tuple():
+                return all(map(self._is_fixed, node.elts))
             case ast.BinOp():
                 return self._is_fixed(node.left) and self._is_fixed(node.right)
             case ast.UnaryOp():
                 return self._is_fixed(node.operand)
+            case ast.BoolOp():
+                return all(map(self._is_fixed, node.values))
+            case ast.Compare():
+                return all(map(self._is_fixed, (node.left, *node.comparators)))
+            case ast.IfExp():
+                return all(map(self._is_fixed, (node.test, node.body, node.orelse)))
+            case ast.Subscript():
+                return self._is_fixed(node.value) and self._is_fixed(node.slice)
+            case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]):
+                return self._of(node.func) == (True, len) and self._is_passed_on(value)
+            case ast.Attribute(attr="shape") if self._is_passed_on(node.value):
+                return True
+            case ast.Name() if node.id in self._counters:
+                return True
+            case ast.Name() if node.id in self._made:
+                return self._is_fixed(self._made[node.id])
         known, value = self._of(node)
-        return known and type(value) is int
+        return known and (value is None or type(value) in _NUMBERS_AND_NAMES)
+
+    def _is_passed_on(self, node: ast.expr) -> bool:
+        """Whether an expression names an argument, or a field or array of whose kind the plan knows."""
+        if isinstance(node, ast.Name) and node.id in self._locals:
+            return True
+        return isinstance(self._of(node)[1], Field | np.ndarray)
 
     def visit_Call(self, node: ast.Call) -> None:
         known, called = self._of(node.func)
@@ -183,6 +231,10 @@ class _StraightReader(Reader, ast.NodeVisitor):
                 raise self._unknown(node)
         elif not known:
             raise self._unknown(node)
+        elif any(called is one for one in _MAKERS):
+            if not all(map(self._is_fixed_or_type, (*node.args, *[one.value for one in node.keywords]))):
+                raise self._unknown(node)
+            return
         else:
             self._found.scan(called)
         for given in (*node.args, *[one.value for one in node.keywords]):
@@ -190,6 +242,9 @@ class _StraightReader(Reader, ast.NodeVisitor):
             # An array is passed on unchanged.
             if not (isinstance(given, ast.Name | ast.Attribute) and isinstance(self._of(given)[1], np.ndarray)):
                 self.visit(given)
+
+    def _is_fixed_or_type(self, node: ast.expr) -> bool:
+        return isinstance(self._of(node)[1], Scalar | type) or self._is_fixed(node)
 
     def _is_field(self, node: ast.expr) -> bool:
         return isinstance(self._of(node)[1], Field)
