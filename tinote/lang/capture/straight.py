@@ -219,7 +219,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
         return known and (value is None or type(value) in _NUMBERS_AND_NAMES)
 
     def _is_passed_on(self, node: ast.expr) -> bool:
-        """Whether an expression names an argument, or a field or array of whose kind the plan knows."""
+        """Whether an expression names an argument or a variable, or a field or array that the plan knows."""
         if isinstance(node, ast.Name) and node.id in self._locals:
             return True
         return isinstance(self._of(node)[1], Field | np.ndarray)
