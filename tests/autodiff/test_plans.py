@@ -522,7 +522,15 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
     ),
     "an element that is chosen by a variable": (
         "def f(v, k):\n    into(v)\n    y[k] = 0.5\n    through()\ng = ti.ad.grad(f, 0, loss=loss)\nk = 2\n"
-        "def call(): return g(p, k)", "k = 3", 0, 0
+        "def call(): return g(p, k)", "k = 3", 2, 2
+    ),
+    "a loop of as many steps as an argument says": (
+        "def f(v, n, s):\n    for t in range(n):\n        further()\n    return weighted(v, weights, s, 2)\n"
+        "g = ti.ad.jvp(f, 0)\nn = 2\ndef call(): return g(seed, p, n, 0.5)", "n = 3", 2, 2
+    ),
+    "an argument that is assigned": (
+        "def f(v, n):\n    n = weighted(v, weights, 0.5, n)\n    for t in range(n > 10):\n        further()\n"
+        "    return cubes(v)\ng = ti.ad.grad(f, 0)\ndef call(): return g(p, 2)", "p *= 2", 0, 0
     ),
     "an element of what is no field": (
         "held = [0.0]\ndef f(v):\n    held[0] = 0.5\n    return cubes(v)\ng = ti.ad.grad(f)\n"
@@ -602,7 +610,7 @@ STEPS = (
     "y[2] = {c}", "x[1] = s", "loss[None] = 1", "for t in range(3):\n        y[t] = {c}\n        further()",
     "m = ti.ndarray(ti.f64, v.shape[0])\n    moved(v, m)\n    weighted(m, weights, s, 2)\n    into(m)",
     "if v.shape[0] > 3:\n        further()\n    else:\n        into(v)",
-    "for t in range(v.shape[0] - 4):\n        further()",
+    "for t in range(v.shape[0] - 4):\n        further()", "for t in range(n):\n        further()",
     "weighted(v, weights, {c}, 2)", "for t in range(2):\n        further()", "gathered(v, order)",
 )  # fmt: skip
 RETURNS = {
@@ -617,7 +625,7 @@ def at_random(numbers: random.Random) -> str:
     """A function, and a derivative of it."""
     lines = ["    " + numbers.choice(STEPS).format(c=round(numbers.uniform(-1, 1), 3)) for _ in range(3)]
     loss = numbers.choice(list(RETURNS))
-    text = "\n".join(["s = 0.75", "def f(v, s):", *lines[: numbers.randrange(4)], RETURNS[loss], ""])
+    text = "\n".join(["s = 0.75", "n = 2", "def f(v, s, n):", *lines[: numbers.randrange(4)], RETURNS[loss], ""])
     inputs = numbers.choice(["argnums=0", "wrt=x", "argnums=0, wrt=x"])
     where = f", loss={loss}" if loss else ""
     names = ["vjp", "jvp"] if loss == "y" else ["grad", "value_and_grad", "jvp", "hvp", "value_and_grad_and_hvp"]
@@ -627,7 +635,7 @@ def at_random(numbers: random.Random) -> str:
     seeds = {"grad": "", "value_and_grad": "", "jacobian": ""}.get(name, "(seed, q), " if both else "seed, ")
     array = numbers.choice(["p", "p", "a"])
     return text + (
-        f"g = ti.ad.{name}(f, {inputs}{where}{', ' + mode if mode else ''})\ndef call(): return g({seeds}{array}, s)\n"
+        f"g = ti.ad.{name}(f, {inputs}{where}{', ' + mode if mode else ''})\ndef call(): return g({seeds}{array}, s, n)\n"
     )
 
 

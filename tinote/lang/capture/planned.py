@@ -155,7 +155,8 @@ def _are_apart(arrays: Sequence[Array], addresses: Sequence[int]) -> bool:
 class Planned:
     """`run`, by plans. `function`: the user's function that it calls, with arguments of its own. `fields`: those that
     it knows besides its arguments. `makes_arrays`: whether arrays that `run` itself hands to fields depend on the
-    signature alone. `attaches`: called first where fields have received gradients or duals.
+    signature alone. `attaches`: called first where fields have received gradients or duals. `seeds`: the number of
+    arguments before those of `function`.
     """
 
     def __init__(
@@ -166,12 +167,14 @@ class Planned:
         *,
         makes_arrays: bool = False,
         attaches: Callable[[], object] | None = None,
+        seeds: int = 0,
     ) -> None:
         self._run = run
         self._function = function
         self._fields = tuple(fields)
         self._makes_arrays = makes_arrays
         self._attaches = attaches
+        self._seeds = seeds
         self._known = BufferCache()
         self._lock = threading.Lock()
 
@@ -261,7 +264,7 @@ class Planned:
     def _recorded(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
         dependencies = StraightDependencies()
         try:
-            dependencies.scan(self._function)
+            dependencies.scan(self._function, self._integers(args))
             dependencies.settle()
         except CaptureError as error:
             entry.refuse(error)
@@ -291,6 +294,14 @@ class Planned:
         buffers = [*plan.buffers, *[field.buffer for field in self._fields if field.is_placed]]
         session.keep_for(buffers, self._known, signature.key)
         return found
+
+    def _integers(self, args: tuple[Any, ...]) -> dict[str, int]:
+        """The parameters of the function that are integers, which the signature holds, and their values."""
+        code = getattr(self._function, "__code__", None)
+        names = () if code is None else code.co_varnames[: code.co_argcount]
+        return {
+            name: value for name, value in zip(names, args[self._seeds :], strict=False) if type(value) in (int, bool)
+        }
 
     def _planned(
         self, attempt: Attempt, dependencies: StraightDependencies, signature: CallSignature, *, stores_first: bool

@@ -48,7 +48,9 @@ _MAKERS = (ndarray, vector_ndarray, matrix_ndarray)
 
 
 class StraightDependencies(Dependencies):
-    """`arrays`: the NumPy arrays that were looked up. They are passed to kernels, so their contents do not matter."""
+    """`arrays`: the NumPy arrays that were looked up. They are passed to kernels, so their contents do not matter. The
+    values that are given to `scan` are the same each time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +74,7 @@ class StraightDependencies(Dependencies):
         if takes_any or not all(isinstance(one, _CONSTANTS) for one in defaults):
             raise CaptureError(f"'{function.__name__}' takes more than arguments by position")
         self.follow(function)
-        self.scan_code(code, function.__globals__, cells_of(function), {})
+        self.scan_code(code, function.__globals__, cells_of(function), given or {})
 
     def hold(self, value: Any, key: str, span: Span) -> None:
         if not isinstance(value, np.ndarray):
@@ -90,8 +92,8 @@ class _StraightReader(Reader, ast.NodeVisitor):
         self._counters: list[str] = []
 
     def visit(self, node: ast.AST) -> None:
-        loads = isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-        if loads and self._is_fixed(node):
+        is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        if isinstance(node, ast.expr) and not is_stored and self._is_fixed(node):
             return
         if not isinstance(node, _STRAIGHT):
             raise self._unknown(node)

@@ -259,7 +259,7 @@ def vjp(
             return unrecorded(outer, "vjp along several seeds", lambda: run(seed, *args, **kwargs))
         return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
 
-    return _planned(task, _nesting(run, inner))
+    return _planned(task, _nesting(run, inner), seeds=1)
 
 
 @also_called(loss="output")
@@ -308,7 +308,7 @@ def jvp(
     def inner(outer: Recorder, seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return within(outer, Inner(task, args, kwargs, directions=seed), run, seed)
 
-    return _planned(task, _nesting(run, inner))
+    return _planned(task, _nesting(run, inner), seeds=1)
 
 
 @also_called(loss="output")
@@ -528,7 +528,7 @@ def _value_and_grad_and_hvp(
     def inner(outer: Recorder, vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         return hessian_within(outer, Inner(task, args, kwargs, directions=vector), run)
 
-    return _planned(task, _nesting(run, inner), attaches=give_gradients_duals)
+    return _planned(task, _nesting(run, inner), attaches=give_gradients_duals, seeds=1)
 
 
 def _nesting(run: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
