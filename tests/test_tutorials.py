@@ -4,6 +4,7 @@ it takes, what it needs, what to try, and which one is next.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -59,6 +60,16 @@ def execute(file: str, folder: Path, variables: Mapping[str, str]) -> None:
 def test_it_runs(file: str, shared_folder: Path, shared_code: dict[str, str]) -> None:
     """From the first cell to the last one: a cell that fails, and is not tagged as one that does, fails the test."""
     execute(file, shared_folder / "tutorials", shared_code)
+
+
+@pytest.mark.parametrize("file", [WELCOME, ORDER[0]])
+def test_nbval_validates_it(file: str, shared_code: dict[str, str]) -> None:
+    """These two; all of them by the same command with the folder."""
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "--nbval-lax", "--nbval-current-env"]
+    command = [sys.executable, "-m", "pytest", *options, str(NOTEBOOKS / file)]
+    done = subprocess.run(command, cwd=PROJECT, env={**os.environ, **shared_code}, capture_output=True, text=True)
+    code = sum(cell.cell_type == "code" for cell in cells(file))
+    assert done.returncode == 0 and f"{code} passed" in done.stdout, done.stdout[-3000:]
 
 
 def test_the_first_notebook_lists_all_others() -> None:
