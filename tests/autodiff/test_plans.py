@@ -635,7 +635,8 @@ def at_random(numbers: random.Random) -> str:
     seeds = {"grad": "", "value_and_grad": "", "jacobian": ""}.get(name, "(seed, q), " if both else "seed, ")
     array = numbers.choice(["p", "p", "a"])
     return text + (
-        f"g = ti.ad.{name}(f, {inputs}{where}{', ' + mode if mode else ''})\ndef call(): return g({seeds}{array}, s, n)\n"
+        f"g = ti.ad.{name}(f, {inputs}{where}{', ' + mode if mode else ''})\n"
+        f"def call(): return g({seeds}{array}, s, n)\n"
     )
 
 
