@@ -52,7 +52,22 @@ from tinote.lang.session.state import arches, init, reset
 from tinote.lazy import load as _load
 
 if TYPE_CHECKING:
-    from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, sampling, spatial, tools, ui, viz  # noqa: F401
+    from tinote import (  # noqa: F401
+        _lib,
+        ad,
+        fft,
+        geometry,
+        graph,
+        integrate,
+        linalg,
+        magics,
+        math,
+        sampling,
+        spatial,
+        tools,
+        ui,
+        viz,
+    )  # fmt: skip
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -94,9 +109,9 @@ __all__ = [
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "cholesky", "data_oriented",
     "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
-    "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
-    "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref", "reset", "root", "sampling", "save",
-    "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
+    "geometry", "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load",
+    "math", "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref", "reset", "root", "sampling",
+    "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
     "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
@@ -110,6 +125,7 @@ _LAZY = {
     "sweep": ("tinote.lang.sweeps.sweep", "sweep"),
     "viz": ("tinote.viz", None),
     "fft": ("tinote.fft", None),
+    "geometry": ("tinote.geometry", None),
     "sampling": ("tinote.sampling", None),
     "integrate": ("tinote.integrate", None),
     "spatial": ("tinote.spatial", None),
@@ -152,6 +168,7 @@ _MODULES = {
         "algorithms",
         "exception",
         "fft",
+        "geometry",
         "graph",
         "integrate",
         "lang",

@@ -4,6 +4,7 @@ from tinote import ad as ad
 from tinote import algorithms as algorithms
 from tinote import exception as exception
 from tinote import fft as fft
+from tinote import geometry as geometry
 from tinote import graph as graph
 from tinote import integrate as integrate
 from tinote import lang as lang
@@ -306,4 +307,4 @@ var = _field
 vulkan: _Arch
 x64: _Arch
 __version__: str
-__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'cholesky', 'data_oriented', 'dataclass', 'deactivate_all_snodes', 'eig', 'ensemble', 'experimental', 'fft', 'field', 'from_dlpack', 'func', 'graph', 'init', 'integrate', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'qr', 'real_func', 'ref', 'reset', 'root', 'sampling', 'save', 'set_logging_level', 'solve', 'spatial', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']
+__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'cholesky', 'data_oriented', 'dataclass', 'deactivate_all_snodes', 'eig', 'ensemble', 'experimental', 'fft', 'field', 'from_dlpack', 'func', 'geometry', 'graph', 'init', 'integrate', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'qr', 'real_func', 'ref', 'reset', 'root', 'sampling', 'save', 'set_logging_level', 'solve', 'spatial', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']

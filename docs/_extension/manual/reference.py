@@ -34,6 +34,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.linalg": ti.linalg,
     "ti.integrate": ti.integrate,
     "ti.fft": ti.fft,
+    "ti.geometry": ti.geometry,
     "ti.sampling": ti.sampling,
     "ti.spatial": ti.spatial,
     "ti.algorithms": ti.algorithms,
