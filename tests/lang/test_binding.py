@@ -137,6 +137,28 @@ def test_equal_tuples_share_an_instance() -> None:
     assert len(run.instances) == 3
 
 
+def test_a_method_is_the_same_argument_each_time() -> None:
+    class Line:
+        def __init__(self, slope: float) -> None:
+            self.slope = slope
+
+        @ti.func
+        def at(self, x):
+            return self.slope * x
+
+        def plain(self, x):  # type: ignore[no-untyped-def]
+            return self.slope * x + 1
+
+    @ti.kernel
+    def run(f: ti.template(), x: ti.f64) -> ti.f64:
+        return f(x)
+
+    a, b = Line(2.0), Line(3.0)
+    for _ in range(3):
+        assert [run(a.at, 1.0), run(b.at, 1.0), run(a.plain, 1.0), run(b.plain, 1.0)] == [2, 3, 3, 4]
+    assert len(run.instances) == 4
+
+
 def test_an_instance_keeps_what_it_is_known_by() -> None:
     """Another object at the same address must not be taken for one that is gone."""
 
