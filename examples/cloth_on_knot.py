@@ -6,7 +6,7 @@ writes `cloth_on_knot.html` (or the file that it is given), a page that runs in 
 
 The knot is a surface of triangles. Its tree (`ti.geometry`) is refitted in each step, and asked for the point of the
 surface that is nearest to each mass of the cloth, if one is within a thickness: there the cloth is pushed away, and
-rubs. Springs join the masses to those beside them and to those two places away, which resist bending.
+rubs. Springs join the masses to those next to them and to those two places away, which resist bending.
 """
 
 from __future__ import annotations

@@ -873,7 +873,7 @@ def test_pages_run_it_without_python() -> None:
     def measure():
         for i in p:
             signed[i] = mesh.signed_distance(p[i])
-            t[i], triangle, weights = mesh.first_hit(p[i], -p[i], 100.0)
+            t[i], _triangle, _weights = mesh.first_hit(p[i], -p[i], 100.0)
 
     def step() -> None:
         move()

@@ -18,7 +18,7 @@ from typing import Any
 import tinote as ti
 from tinote.kit.fields import FLOATS
 from tinote.kit.shapes import length, nearest_of_triangle
-from tinote.kit.trees import Tree, is_finite, require_vectors
+from tinote.kit.trees import SearchTree, is_finite, require_vectors
 
 __all__ = ["TriangleTree"]
 
@@ -68,7 +68,7 @@ def _solid_angle(a, b, c):
     return 2 * ti.atan2(a.dot(b.cross(c)), u * v * w + a.dot(b) * w + b.dot(c) * u + c.dot(a) * v)
 
 
-class TriangleTree(Tree):
+class TriangleTree(SearchTree):
     """A tree of triangles.
 
     Parameters

@@ -26,7 +26,7 @@ from tinote.kit.fields import FLOATS
 from tinote.kit.shapes import length
 from tinote.source import caller
 
-__all__ = ["BoxTree", "PointTree", "Tree", "is_finite", "require_vectors"]
+__all__ = ["BoxTree", "PointTree", "SearchTree", "is_finite", "require_vectors"]
 
 #: Most items of a leaf. Nearest points of a mesh took 6 % more time with 2, and as much with 8.
 LEAF = 4
@@ -60,7 +60,7 @@ def is_finite(v):
     return found
 
 
-class Tree:
+class SearchTree:
     """What all trees have: the items in the order of the leaves, and the boxes of the nodes."""
 
     def __init__(self, count: int, dimension: int, dtype: Any) -> None:
@@ -427,7 +427,7 @@ class Tree:
         self._refit(1)
 
 
-class PointTree(Tree):
+class PointTree(SearchTree):
     """A tree of points.
 
     Parameters
@@ -531,7 +531,7 @@ class PointTree(Tree):
         return distance, found
 
 
-class BoxTree(Tree):
+class BoxTree(SearchTree):
     """A tree of boxes with edges along the axes: of anything that has a bounding box.
 
     Parameters

@@ -13,7 +13,8 @@ from tinote.lang.kernels.func import Func
 
 def identity_of(value: Any) -> Any:
     """A key for an argument: a number or text by type and value, a tuple, named or not, item by item, a method by its
-    function and object, since each access makes another, anything else by identity. It tells objects apart as long as they live, so what keeps the key keeps the argument.
+    function and its object (each access makes another), anything else by identity. It tells objects apart as long as
+    they live, so what keeps the key keeps the argument.
     """
     if type(value) is Traced:
         value = constant_of(value, "compiled code, as a template argument")
@@ -24,9 +25,9 @@ def identity_of(value: Any) -> Any:
         return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
     if kind is tuple or (isinstance(value, tuple) and not hasattr(value, "__dict__")):
         return kind, *map(identity_of, value)
-    if kind is types.MethodType:
+    if isinstance(value, types.MethodType):
         return kind, id(value.__func__), id(value.__self__)
-    if kind is Func and value.__tinote_self__ is not None:
+    if isinstance(value, Func) and value.__tinote_self__ is not None:
         return kind, id(value.__tinote_function__), id(value.__tinote_self__), id(value.__tinote_replacement__)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
