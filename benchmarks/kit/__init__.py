@@ -1,9 +1,10 @@
-"""What the kit does, beside programs by hand and libraries: neighbours in a liquid and in a fluid of particles, and
-transforms of a plane.
+"""What the kit does, beside programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
+transforms of a plane, and trees of triangles and points.
 
 A step should be at least as fast as Taichi's program and take at most 1.3 times that of C, all on one thread. Each
 contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms
-should take at most the time of SciPy's.
+should take at most the time of SciPy's. Trees should be built, and find nearest points, in the time of libigl and of
+SciPy; rays take longer than those of Embree, which tests several boxes at once in the lanes of a processor.
 """
 
 from __future__ import annotations
@@ -35,9 +36,25 @@ def transforms(kind: str) -> Case:
     return Case(f"{kind} transform of 512² in f32, and its inverse", contenders, {"n": 512}, at_most_over=1.0)
 
 
+def trees(title: str, work: str, library: str, package: str, most: float | None) -> Case:
+    """A tree of 100,000 triangles or points, built, refitted or asked 100,000 questions."""
+    module, given = "benchmarks.kit.geometry", {"work": work}
+    contenders = (
+        Contender("tinote", module, "tinote", given, library),
+        Contender(library, module, package, given),
+    )
+    return Case(f"100,000 {title}", contenders, {"n": 100_000}, at_most_over=most, tolerance=2e-3)
+
+
 CASES = (
     Case("Lennard-Jones liquid, 100,000 particles, a step", rows("liquid"), {"n": 100_000}, at_most_over=1.3),
     Case("SPH, 100,000 particles, a step", rows("fluid"), {"n": 100_000}, at_most_over=1.3),
     transforms("real"),
     transforms("complex"),
+    trees("triangles, a tree built", "rays build", "Embree", "embreex", 1.0),
+    trees("triangles, a tree refitted, or built", "rays refit", "Embree", "embreex", 0.1),
+    trees("triangles, as many first hits of rays", "rays", "Embree", "embreex", None),
+    trees("triangles, as many nearest points", "nearest", "libigl", "igl", 1.0),
+    trees("points, a tree built", "points build", "SciPy (cKDTree)", "scipy", 1.0),
+    trees("points, as many nearest ones", "points", "SciPy (cKDTree)", "scipy", 1.0),
 )

@@ -1,6 +1,10 @@
 """How much LLVM optimises the kernels of these tests."""
 
 import pytest
+from hypothesis import settings
+
+# Many more examples: `--hypothesis-profile=long`.
+settings.register_profile("long", max_examples=4000)
 
 
 @pytest.fixture(autouse=True)

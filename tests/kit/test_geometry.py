@@ -20,7 +20,9 @@ from tinote.errors import FieldError, KernelAssertionError
 from tinote.lang.capture.portable import portable
 
 NUMPY = {ti.f32: np.float32, ti.f64: np.float64}
-SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(
+    max_examples=settings.default.max_examples // 8, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 VERTICES, TRIANGLES, POINTS = 120, 160, 60
 
 
@@ -162,14 +164,13 @@ def test_nearest_points_are_libigls(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
-@pytest.mark.parametrize("closed", [False, True])
-def test_winding_numbers_and_signs_are_libigls(closed: bool, dtype: Any) -> None:
+def test_winding_numbers_and_signs_are_libigls(dtype: Any) -> None:
     probe = Probe(dtype)
 
     @SLOW
-    @given(surfaces(closed), st.booleans())
-    def check(case: Any, is_turned: bool) -> None:
-        (x, triangles), points = case
+    @given(st.booleans(), st.data(), st.booleans())
+    def check(closed: bool, data: Any, is_turned: bool) -> None:
+        (x, triangles), points = data.draw(surfaces(closed))
         triangles = triangles[:, ::-1] if is_turned else triangles
         x, points, rounding = probe.take((x, triangles), points)
         probe.wind()
@@ -263,10 +264,10 @@ def test_no_ray_leaves_a_closed_surface_unseen(dtype: Any) -> None:
 
 
 @st.composite
-def clouds(draw: Any) -> tuple[Any, Any, Any, float]:
+def clouds(draw: Any, dimension: int) -> tuple[Any, Any, Any, float]:
     """Points or corners of boxes, sizes of the boxes, where to look, and how far."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    number, dimension = draw(st.integers(0, TRIANGLES)), draw(st.sampled_from([2, 3]))
+    number = draw(st.integers(0, TRIANGLES))
     x = rng.normal(size=(number, dimension))
     kind = draw(st.sampled_from(["any", "coincident", "lattice", "line"]))
     if kind == "coincident":
@@ -318,15 +319,15 @@ def counted(counts: Any, expected: Any, sure: Any) -> None:
     np.testing.assert_array_equal(counts[sure], expected[sure])
 
 
-@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
-def test_points_and_boxes_are_those_one_by_one(dtype: Any) -> None:
-    made = {dimension: Trees(dtype, dimension) for dimension in (2, 3)}
+@pytest.mark.parametrize(("dtype", "dimension"), [(ti.f32, 3), (ti.f64, 2)])
+def test_points_and_boxes_are_those_one_by_one(dtype: Any, dimension: int) -> None:
+    trees = Trees(dtype, dimension)
 
     @SLOW
-    @given(clouds())
+    @given(clouds(dimension))
     def check(cloud: Any) -> None:
         x, sizes, at, radius = cloud
-        number, trees = len(x), made[x.shape[1]]
+        number = len(x)
         for field, values in ((trees.x, x), (trees.low, x), (trees.high, x + sizes), (trees.at, at)):
             put(field, values)
         for counts in (trees.near, trees.near_box, trees.meets, trees.along):
