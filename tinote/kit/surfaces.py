@@ -44,7 +44,7 @@ def _turned(v, axis):
 @ti.func
 def _sheared(v, d):
     """Across and along a ray: (0, 0, 1) for its direction."""
-    along = v[2] / d[2]
+    along = v[2] * (1 / d[2])
     return ti.Vector([v[0] - along * d[0], v[1] - along * d[1], along])
 
 
