@@ -27,6 +27,8 @@ PEERS: Mapping[str, Peer] = {
         Peer("jax", "jax", {"JAX_ENABLE_COMPILATION_CACHE": "0"}),
         Peer("warp", "warp-lang"),
         Peer("numba", "numba"),
+        Peer("embreex", "embreex"),
+        Peer("igl", "libigl"),
     )
 }
 

@@ -36,7 +36,7 @@ def transforms(kind: str) -> Case:
     return Case(f"{kind} transform of 512² in f32, and its inverse", contenders, {"n": 512}, at_most_over=1.0)
 
 
-def trees(title: str, work: str, library: str, package: str, most: float | None) -> Case:
+def trees(title: str, work: str, library: str, package: str | None, most: float | None) -> Case:
     """A tree of 100,000 triangles or points, built, refitted or asked 100,000 questions."""
     module, given = "benchmarks.kit.geometry", {"work": work}
     contenders = (
@@ -55,6 +55,6 @@ CASES = (
     trees("triangles, a tree refitted, or built", "rays refit", "Embree", "embreex", 0.1),
     trees("triangles, as many first hits of rays", "rays", "Embree", "embreex", None),
     trees("triangles, as many nearest points", "nearest", "libigl", "igl", 1.0),
-    trees("points, a tree built", "points build", "SciPy (cKDTree)", "scipy", 1.0),
-    trees("points, as many nearest ones", "points", "SciPy (cKDTree)", "scipy", 1.0),
+    trees("points, a tree built", "points build", "SciPy (cKDTree)", None, 1.0),
+    trees("points, as many nearest ones", "points", "SciPy (cKDTree)", None, 1.0),
 )

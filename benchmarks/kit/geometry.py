@@ -194,9 +194,9 @@ class SciPy(Questions):
         return np.asarray(self._tree.query(self.at)[0])
 
 
-LIBRARIES: dict[str, type[Questions]] = {"igl": Igl, "embreex": Embree, "scipy": SciPy}
+CREATORS: dict[str | None, type[Questions]] = {"tinote": Kit, "igl": Igl, "embreex": Embree, None: SciPy}
 
 
-def create(package: str, work: str, n: int) -> Questions:
+def create(package: str | None, work: str, n: int) -> Questions:
     """Return the questions."""
-    return LIBRARIES.get(package, Kit)(work, n)
+    return CREATORS[package](work, n)
