@@ -802,6 +802,26 @@ def test_what_is_wrong_is_named() -> None:
         ti.geometry.BoxTree(low, high).update()
 
 
+def test_what_is_asked_of_no_number_is_no_number() -> None:
+    probe = Probe(ti.f32)
+    points = np.random.default_rng(0).normal(size=(POINTS, 3))
+    points[::2, 1] = np.nan
+    probe.take(ball(), points, -points)
+    for question, names in ((probe.measure, ["distance"]), (probe.wind, ["winding", "signed"]), (probe.cast, [])):
+        question()
+        for answer in probe.read(*names):
+            np.testing.assert_array_equal(np.isnan(answer), np.isnan(points[:, 1]))
+        if question is not probe.wind:
+            assert (probe.read("found")[0][::2] == -1).all()
+
+
+def test_no_more_items_than_there_is_room_for() -> None:
+    tree = ti.geometry.PointTree(vectors(np.zeros((5, 2))))
+    for number in (-1, 6):
+        with pytest.raises(FieldError, match=f"a tree of {number} items, with room for 5"):
+            tree.update(number)
+
+
 def of(n: int, dtype: Any, shape: Any = 3) -> Any:
     return ti.Vector.field(n, dtype, shape=shape)
 

@@ -237,7 +237,7 @@ class TriangleTree(SearchTree):
         >>> search([0.5, -1.0, 0.0])
         (1.0, 0, Vector([0.5, 0.5, 0.0]))
         """
-        distance, found, weights = self._typed(within + 0 * point[0]), -1, self._typed(0 * point)
+        distance, found, weights = self._typed(within + 0 * point.sum()), -1, self._typed(0 * point)
         bound = ti.stop_gradient(distance * distance)
         _, k = self._best(self._gap, self._square, self._typed(ti.stop_gradient(point)), bound)
         if k >= 0:
@@ -305,7 +305,7 @@ class TriangleTree(SearchTree):
         >>> cast([0.5, 0.25, 4.0])
         (2.0, 0, Vector([0.25, 0.5, 0.25]))
         """
-        t, found, weights = self._typed(within + 0 * origin[0]), -1, self._typed(0 * origin)
+        t, found, weights = self._typed(within + 0 * (origin + direction).sum()), -1, self._typed(0 * origin)
         constant = self._ray(ti.stop_gradient(origin), ti.stop_gradient(direction))
         _, k = self._best(self._entry, self._meets, constant, ti.stop_gradient(t))
         if k >= 0:

@@ -386,6 +386,8 @@ class SearchTree:
 
         Raises
         ------
+        FieldError
+            For more items than there are.
         KernelAssertionError
             For what is not a finite number, and for a triangle with a vertex that does not exist, with the index.
 
@@ -397,7 +399,10 @@ class SearchTree:
         >>> points.number[None]
         10
         """
-        self._begin(self.order.shape[1] if number is None else number)
+        room = self.order.shape[1]
+        if number is not None and not 0 <= number <= room:
+            raise FieldError(f"a tree of {number} items, with room for {room}", caller())
+        self._begin(room if number is None else number)
         for level in range(0, self.levels, AT_ONCE):
             self._refit(0)
             self._rank(level)
@@ -523,7 +528,7 @@ class PointTree(SearchTree):
         >>> search(2.5), search(1.5)
         ((2.0, 1), (1.5, -1))
         """
-        distance, found = self._typed(within + 0 * point[0]), -1
+        distance, found = self._typed(within + 0 * point.sum()), -1
         bound = ti.stop_gradient(distance * distance)
         _, k = self._best(self._gap, self._square, self._typed(ti.stop_gradient(point)), bound)
         if k >= 0:
@@ -634,7 +639,7 @@ class BoxTree(SearchTree):
         >>> search()
         (5.0, 0)
         """
-        distance, found = self._typed(within + 0 * point[0]), -1
+        distance, found = self._typed(within + 0 * point.sum()), -1
         bound = ti.stop_gradient(distance * distance)
         _, k = self._best(self._gap, self._square, self._typed(ti.stop_gradient(point)), bound)
         if k >= 0:
