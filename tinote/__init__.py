@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         linalg,
         magics,
         math,
+        multigrid,
         sampling,
         spatial,
         tools,
@@ -109,9 +110,10 @@ __all__ = [
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "cholesky", "data_oriented",
     "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
-    "geometry", "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load",
-    "math", "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref", "reset", "root", "sampling",
-    "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
+    "geometry", "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
+    "load", "math", "multigrid", "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref",
+    "reset", "root", "sampling", "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync",
+    "template",
     "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
@@ -128,6 +130,7 @@ _LAZY = {
     "geometry": ("tinote.geometry", None),
     "sampling": ("tinote.sampling", None),
     "integrate": ("tinote.integrate", None),
+    "multigrid": ("tinote.multigrid", None),
     "spatial": ("tinote.spatial", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
     "ui": ("tinote.ui", None),
@@ -175,6 +178,7 @@ _MODULES = {
         "linalg",
         "math",
         "misc",
+        "multigrid",
         "ops",
         "profiler",
         "sampling",

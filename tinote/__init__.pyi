@@ -11,6 +11,7 @@ from tinote import lang as lang
 from tinote import linalg as linalg
 from tinote import math as math
 from tinote import misc as misc
+from tinote import multigrid as multigrid
 from tinote import ops as ops
 from tinote import profiler as profiler
 from tinote import sampling as sampling

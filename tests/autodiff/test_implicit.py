@@ -215,6 +215,30 @@ def test_a_fixed_point_iteration_of_ones_own() -> None:
     assert caught.value.residual is not None and caught.value.residual > 1e-9
 
 
+def test_a_linear_solver_of_ones_own() -> None:
+    system, asked = Equations(tol=1e-11), set[bool]()
+    x, c, k = system.x, system.c, system.k
+
+    def linear_solve(b: Any, to: Any, transposed: bool) -> None:
+        asked.add(transposed)
+        jacobian = np.diag(c.to_numpy() + 3 * x.to_numpy() ** 2) - np.diag(np.full(N - 1, 0.2), 1)
+        jacobian -= np.diag(0.7 * k.to_numpy()[1:], -1)
+        to.from_numpy(np.linalg.solve(jacobian.T if transposed else jacobian, b.to_numpy()))
+
+    direction, found = np.arange(1.0, N + 1), list[Any]()
+    for _ in range(2):
+        with ti.ad.Tape(system.loss):
+            system.run()
+        gradient = system.k.grad.to_numpy()
+        with ti.ad.FwdMode(system.loss, k, seed=direction):
+            system.run()
+        second = ti.ad.hvp(system.run, wrt=k, output=system.loss)(direction)
+        found.append([*gradient, system.loss.dual[None], *second])
+        system.solve = ti.ad.implicit(system.residual, x, system.r, linear_solve=linear_solve, tol=1e-11)
+    assert asked == {False, True}
+    assert np.allclose(*found, rtol=1e-8)
+
+
 def test_implicit_time_steps_are_differentiated_through() -> None:
     """Implicit Euler of y' = -k y³: each step solves x + h k x³ = y, and y is overwritten."""
     both: dict[str, Any] = {"needs_grad": True}

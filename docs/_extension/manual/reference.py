@@ -35,6 +35,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.integrate": ti.integrate,
     "ti.fft": ti.fft,
     "ti.geometry": ti.geometry,
+    "ti.multigrid": ti.multigrid,
     "ti.sampling": ti.sampling,
     "ti.spatial": ti.spatial,
     "ti.algorithms": ti.algorithms,

@@ -14,6 +14,7 @@ from tinote.lang.ad.functional.functional import jacobian as jacobian_of
 from tinote.lang.ad.solvers.factorisation import Factorisation
 from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product
 from tinote.lang.ad.solvers.krylov import bicgstab
+from tinote.lang.ad.solvers.matrix_free import field_like
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.renamed import also_called
@@ -38,6 +39,7 @@ def implicit(
     jacobian: str = "sparse",
     sparsity: Any = None,
     solve: Callable[..., Any] | None = None,
+    linear_solve: Callable[..., Any] | None = None,
     tol: float | None = None,
     maxiter: int = 50,
 ) -> Callable[..., int]:
@@ -66,6 +68,10 @@ def implicit(
     solve : callable, optional
         Takes the place of Newton's method: a function of the same arguments that leaves a solution in `unknown` by any
         means, such as a fixed-point iteration, whose last residual is checked against `tol`.
+    linear_solve : callable, optional
+        Takes the place of `jacobian`: a function of b, x, `transposed` and the arguments of the residual that leaves
+        the solution of J x = b, or of Jᵀ x = b if `transposed` is true, in the field x, which is 0, by any means. J is
+        the Jacobian at the solution; b and x are fields like `unknown`.
     tol : float, optional
         The norm of F that ends the iterations: by default 1e-10 in f64 and 1e-5 in f32, times that of F at first where
         this is larger than one.
@@ -129,15 +135,15 @@ def implicit(
             f"{unknown.held().size} numbers, and '{into.name}' {into.held().size}",
             span,
         )
-    if not callable(residual) or (solve is not None and not callable(solve)):
-        raise DifferentiationError("residual and solve of ti.ad.implicit are kernels or functions", span)
+    if not callable(residual) or not all(one is None or callable(one) for one in (solve, linear_solve)):
+        raise DifferentiationError("residual, solve and linear_solve of ti.ad.implicit are kernels or functions", span)
     if jacobian not in _JACOBIANS:
         raise DifferentiationError(f"jacobian is one of {', '.join(_JACOBIANS)}, not {jacobian!r}", span)
     if tol is not None and (not isinstance(tol, int | float | np.number) or not tol > 0):
         raise DifferentiationError(f"tol is the norm of a residual, larger than 0, not {tol!r}", span)
     if not isinstance(maxiter, int | np.integer) or isinstance(maxiter, bool) or maxiter < 1:
         raise DifferentiationError(f"maxiter is a number of at least 1, not {maxiter!r}", span)
-    return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tol, maxiter)
+    return _Implicit(residual, unknown, into, jacobian, sparsity, solve, linear_solve, tol, maxiter)
 
 
 def _field(given: Any, name: str, role: str, span: Span) -> Field:
@@ -165,6 +171,7 @@ class _Implicit:
         jacobian: str,
         sparsity: Any,
         solve: Callable[..., Any] | None,
+        linear_solve: Callable[..., Any] | None,
         tolerance: float | None,
         most: int,
     ) -> None:
@@ -176,7 +183,7 @@ class _Implicit:
         self._sparsity = sparsity
         #: the pattern that was found, where none is given
         self._found: Any = None
-        self._own = solve
+        self._own, self._own_linear = solve, linear_solve
         self._tolerance = tolerance
         self._most = most
         self._is_written = False  # whether the residual was seen to write `into`
@@ -205,7 +212,10 @@ class _Implicit:
                 if not norm <= self._least(norm):
                     raise _not_converged("the residual after `solve`", norm, self._least(norm), span)
 
-        linear = functools.partial(self._linear, run, span)
+        if self._own_linear is None:
+            linear = functools.partial(self._linear, run, span)
+        else:
+            linear = functools.partial(self._linear_by_own, args, kwargs)
         name = f"implicit function of '{getattr(self._residual, '__name__', 'residual')}'"
         ImplicitSolve(run, self._unknown, self._unknown, self._into, None, solve, linear, name, span).perform()
         return taken
@@ -283,6 +293,25 @@ class _Implicit:
             found = self._sparse(run)
         factors = Factorisation(found.astype(np.float64).tocsc(), "LU", "COLAMD", span)
         return lambda vector: factors.solve(vector, is_transposed)
+
+    def _linear_by_own(self, args: tuple[Any, ...], kwargs: dict[str, Any], _: Product, is_transposed: bool) -> Product:
+        assert self._own_linear is not None
+        own, held = self._own_linear, self._unknown.held()
+
+        def solved(vector: Array) -> Array:
+            b, x = self._vectors
+            with recording_as(None):
+                b.from_numpy(vector.reshape(held.shape).astype(held.dtype))
+                x.fill(0)
+                own(b, x, is_transposed, *args, **kwargs)
+            return x.held().astype(np.float64).ravel()
+
+        return solved
+
+    @functools.cached_property
+    def _vectors(self) -> tuple[Field, Field]:
+        """A right side and a solution."""
+        return field_like(self._unknown), field_like(self._unknown)
 
     def _sparse(self, run: Callable[[], Any]) -> Any:
         """The Jacobian with the elements that it had before, as long as these do."""

@@ -103,7 +103,7 @@ class LinearOperator:
         """Three fields like another one: two to multiply by the matrix in, one for a copy."""
         key = session.resets, isinstance(like, Ndarray), like.dtype, like.shape, like.element
         if key not in self._scratch:
-            self._scratch[key] = (_like(like), _like(like), _like(like))
+            self._scratch[key] = (field_like(like), field_like(like), field_like(like))
         return self._scratch[key]
 
 
@@ -267,7 +267,7 @@ def _solved(
     return True
 
 
-def _like(other: Field) -> Any:
+def field_like(other: Field) -> Any:
     """A field like another one, with all the shadows that derivatives of second order ask for."""
     made: Any
     options: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
