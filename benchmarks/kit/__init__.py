@@ -5,6 +5,9 @@ A step should be at least as fast as Taichi's program and take at most 1.3 times
 contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms
 should take at most the time of SciPy's. Trees should be built, and find nearest points, in the time of libigl and of
 SciPy; rays take longer than those of Embree, which tests several boxes at once in the lanes of a processor.
+"""What the kit does, compared with programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
+transforms of a plane, and diffusion on one.
+should take at most the time of SciPy's, and multigrid that of pyamg's solution without its set-up.
 """
 
 from __future__ import annotations
@@ -44,6 +47,24 @@ def trees(title: str, work: str, library: str, package: str | None, most: float 
         Contender(library, module, package, given),
     )
     return Case(f"100,000 {title}", contenders, {"n": 100_000}, at_most_over=most, tolerance=2e-3)
+def diffusion(kind: str, title: str) -> Case:
+    """A solution to the same residual, in f64."""
+    module, pyamg = "benchmarks.kit.diffusion", "pyamg, classical"
+
+    def row(name: str, package: str | None, method: str, with_set_up: int = 0) -> Contender:
+        return Contender(name, module, package, {"kind": kind, "method": method, "with_set_up": with_set_up}, pyamg)
+
+    contenders = [
+        row("tinote", "tinote", "multigrid"),
+        row("pyamg, aggregation", "pyamg", "aggregation"),
+        row("pyamg, classical, with set-up", "pyamg", "classical", 1),
+        Contender(pyamg, module, "pyamg", {"kind": kind, "method": "classical"}),
+    ]
+    if kind == "periodic":
+        contenders.insert(1, row("tinote, ti.fft.Poisson", "tinote", "transforms"))
+    else:
+        contenders.insert(1, row("SciPy, with factors", None, "factors"))
+    return Case(title, tuple(contenders), {"n": 512}, at_most_over=1.0, most_rounds=20)
 
 
 CASES = (
@@ -57,4 +78,7 @@ CASES = (
     trees("triangles, as many nearest points", "nearest", "libigl", "igl", 1.0),
     trees("points, a tree built", "points build", "SciPy (cKDTree)", None, 1.0),
     trees("points, as many nearest ones", "points", "SciPy (cKDTree)", None, 1.0),
+    diffusion("even", "Poisson's equation on 512² cells"),
+    diffusion("discs", "diffusion on 512² cells, with discs that conduct 100 times better"),
+    diffusion("periodic", "Poisson's equation on 512² cells, periodic"),
 )
