@@ -8,6 +8,10 @@ SciPy; rays take longer than those of Embree, which tests several boxes at once 
 """What the kit does, compared with programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
 transforms of a plane, and diffusion on one.
 should take at most the time of SciPy's, and multigrid that of pyamg's solution without its set-up.
+transforms of a plane, diffusion on one, and differential equations.
+contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms should
+take at most the time of SciPy's, multigrid that of pyamg's solution without its set-up, and differential equations that
+of SciPy's same steps.
 """
 
 from __future__ import annotations
@@ -67,6 +71,13 @@ def diffusion(kind: str, title: str) -> Case:
     return Case(title, tuple(contenders), {"n": 512}, at_most_over=1.0, most_rounds=20)
 
 
+def equations(n: int) -> Case:
+    """Lorenz's, from so many beginnings."""
+    scipy, module = "SciPy (solve_ivp)", "benchmarks.kit.equations"
+    contenders = (Contender("tinote", module, "tinote", over=scipy), Contender(scipy, module))
+    return Case(f"Lorenz's equations with step control, {n:,} at once", contenders, {"n": n}, at_most_over=1.0)
+
+
 CASES = (
     Case("Lennard-Jones liquid, 100,000 particles, a step", rows("liquid"), {"n": 100_000}, at_most_over=1.3),
     Case("SPH, 100,000 particles, a step", rows("fluid"), {"n": 100_000}, at_most_over=1.3),
@@ -81,4 +92,7 @@ CASES = (
     diffusion("even", "Poisson's equation on 512² cells"),
     diffusion("discs", "diffusion on 512² cells, with discs that conduct 100 times better"),
     diffusion("periodic", "Poisson's equation on 512² cells, periodic"),
+    equations(1),
+    equations(1_000),
+    equations(30_000),
 )
