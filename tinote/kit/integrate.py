@@ -97,6 +97,17 @@ IMPLICIT = {
 }
 
 
+class Weights:
+    """Constants of kernels. A launch knows them by identity, which takes less time than number by number."""
+
+    def __init__(self, values: tuple[float, ...]) -> None:
+        self.values = values
+
+
+#: Equal ones are the same, so that kernels are compiled for them once.
+_weights_of = functools.cache(Weights)
+
+
 class _Kernels:
     """The kernels for fields of one type, whose numbers the arguments have."""
 
@@ -124,9 +135,9 @@ class _Kernels:
         @ti.func
         def weighted(rates: ti.Template, p: ti.Template, weights: ti.Template):
             total = 0 * rates[0, p]
-            for number in ti.static(range(len(weights))):
-                if ti.static(weights[number] != 0):
-                    total += ti.cast(weights[number], dtype) * rates[number, p]
+            for number in ti.static(range(len(weights.values))):
+                if ti.static(weights.values[number] != 0):
+                    total += ti.cast(weights.values[number], dtype) * rates[number, p]
             return total
 
         @ti.kernel
@@ -361,13 +372,13 @@ class RungeKutta:
         for number, part in enumerate(tableau.times):
             if number:
                 for kernel, (x, _), start, rates in self._rows:
-                    kernel.advance(x, start, rates, tableau.stages[number - 1], dt)
+                    kernel.advance(x, start, rates, _weights_of(tableau.stages[number - 1]), dt)
             if number or not begun:
                 self._evaluate(number, t + part * dt)
         if tableau.stages and tableau.weights[: len(tableau.stages)] == tableau.stages[-1]:
             return  # the last stage is the result
         for kernel, (x, _), start, rates in self._rows:
-            kernel.advance(x, start, rates, tableau.weights, dt)
+            kernel.advance(x, start, rates, _weights_of(tableau.weights), dt)
 
     def _evaluate(self, number: int, t: float) -> None:
         self._evaluations += 1
@@ -505,7 +516,7 @@ class RungeKutta:
         """The weighted sum of rates over a step, in units of the error that is allowed. It is a constant in a tape."""
         self._total[None] = 0.0
         for kernel, (x, _), start, rates in self._rows:
-            kernel.sum_errors(self._total, x, start, rates, weights, dt, rtol, atol)
+            kernel.sum_errors(self._total, x, start, rates, _weights_of(weights), dt, rtol, atol)
         return math.sqrt(ti.stop_gradient(self._total[None]) / sum(math.prod(_shape(x)) for x, _ in self._state.pairs))
 
     def _first_step(self, t: float, sign: float, rtol: float, atol: float) -> float:
@@ -517,7 +528,7 @@ class RungeKutta:
         rate, size = self._norm((1.0,), 1.0, rtol, atol), self._norm((0.0, 1.0), 1.0, rtol, atol)
         small = 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
         for kernel, (x, _), start, rates in self._rows:
-            kernel.advance(x, start, rates, (1.0,), sign * small)
+            kernel.advance(x, start, rates, _weights_of((1.0,)), sign * small)
         self._evaluate(1, t + sign * small)
         for kernel, (x, _), start, _ in self._rows:
             kernel.copy(x, start)
