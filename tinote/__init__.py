@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         ui,
         viz,
     )  # fmt: skip
+    from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, nn, sampling, spatial, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -111,7 +112,7 @@ __all__ = [
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "cholesky", "data_oriented",
     "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
     "geometry", "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
-    "load", "math", "multigrid", "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref",
+    "load", "math", "multigrid", "ndarray", "nn", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref",
     "reset", "root", "sampling", "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync",
     "template",
     "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
@@ -132,6 +133,7 @@ _LAZY = {
     "integrate": ("tinote.integrate", None),
     "multigrid": ("tinote.multigrid", None),
     "spatial": ("tinote.spatial", None),
+    "nn": ("tinote.nn", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
     "ui": ("tinote.ui", None),
     "hex_to_rgb": ("tinote.viz.draw.arrays", "hex_to_rgb"),
@@ -178,7 +180,7 @@ _MODULES = {
         "linalg",
         "math",
         "misc",
-        "multigrid",
+    "multigrid", "nn",
         "ops",
         "profiler",
         "sampling",

@@ -1,13 +1,15 @@
 """Kernels and device functions as methods: inheritance, static and class methods, attributes that change."""
 
 import dataclasses
+import functools
 import types
 from collections import namedtuple
+from collections.abc import Callable
 
 import pytest
 
 import tinote as ti
-from tinote.errors import KernelTypeError
+from tinote.errors import CaptureError, KernelTypeError
 
 
 @ti.data_oriented
@@ -264,3 +266,100 @@ def test_a_struct_keeps_the_methods_that_are_pythons_alone() -> None:
     assert bodies[1].label("g") == "4 g"
     with pytest.raises(AttributeError, match="did you mean 'weight'"):
         _ = body.wieght
+
+
+def test_an_object_is_called_by_its_device_function() -> None:
+    class Line:
+        def __init__(self, slope: float) -> None:
+            self.slope = ti.field(ti.f32, shape=(), needs_grad=True)
+            self.slope[None] = slope
+
+        @ti.func
+        def __call__(self, x, shift: ti.template() = 0):
+            return self.slope[None] * x + shift
+
+    class Chain:
+        def __init__(self, *parts: Line) -> None:
+            self.parts = parts
+
+        @ti.func
+        def __call__(self, x):
+            y = x
+            for part in ti.static(self.parts):
+                y = part(y, shift=1)
+            return y
+
+    line = Line(2.0)
+    chain, partial = Chain(line, Line(3.0)), functools.partial(line, shift=5)
+    total = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run(x: ti.f32):
+        total[None] += chain(x) + partial(x) + line(x)
+
+    with ti.ad.Tape(total):
+        run(1.0)
+    assert total[None] == (3 * (2 + 1) + 1) + (2 + 5) + 2
+    assert line.slope.grad[None] == 3 + 1 + 1
+    assert line(4.0) == 8.0  # in Python, too
+
+    class Plain:
+        pass
+
+    plain = Plain()
+
+    @ti.kernel
+    def wrong():
+        plain(1.0)
+
+    with pytest.raises(KernelTypeError, match="cannot be called"):
+        wrong()
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["launched", "captured"])
+def test_a_method_that_changes_is_noticed(captured: bool) -> None:
+    class First(Body):
+        @ti.func
+        def force(self, i):
+            return 10.0
+
+        def plain(self):
+            return 100.0
+
+        @ti.kernel
+        def both(self):
+            for i in self.x:
+                self.x[i] += self.force(i) + self.plain()
+
+    class Second(First):
+        @ti.func
+        def force(self, i):
+            return 20.0
+
+    body, other = First(), First()
+    body.weight = 7.0
+
+    def run(expected: float) -> None:
+        step = ti.capture(body.both) if captured else body.both
+        for _ in range(3):
+            before = body.x[0]
+            step()
+            assert body.x[0] == before + expected
+
+    def changes(expected: float, change: Callable[[], object]) -> None:
+        """The step of before does not run on: it is refused, or runs as it is now."""
+        step = ti.capture(body.both) if captured else body.both
+        step()
+        step()
+        change()
+        if captured:
+            with pytest.raises(CaptureError, match="changed since"):
+                step()
+        run(expected)
+
+    run(110)
+    changes(120, lambda: setattr(body, "__class__", Second))
+    changes(107, lambda: setattr(Second, "force", Body.__dict__["force"]))
+    changes(1007, lambda: setattr(First, "plain", lambda self: 1000.0))
+    changes(1010, lambda: setattr(body, "force", other.force))
+    changes(910, lambda: setattr(body, "plain", lambda: 900.0))

@@ -21,7 +21,7 @@ import numpy as np
 
 import tinote as ti
 from tinote.errors import FieldError, suggestion
-from tinote.kit.fields import FLOATS
+from tinote.kit.fields import FLOATS, place
 from tinote.source import caller
 
 __all__ = ["Poisson", "Transform", "frequency"]
@@ -294,13 +294,6 @@ class _Kernels:
                 for q in range(ti.cast(inner, ti.i64)):
                     at, into = start(o * half + row, inner) + q, start(o * n + k, inner) + q
                     to.re[into], to.im[into] = a.re[at], sign * a.im[at]
-
-        @ti.func
-        def place(index: ti.Template, shape: ti.Template):
-            at = 0
-            for d in ti.static(range(len(shape))):
-                at = at * shape[d] + index[d]
-            return at
 
         @ti.func
         def doubled(index: ti.Template, axis: ti.Template, more: ti.Template):

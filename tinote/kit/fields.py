@@ -1,4 +1,7 @@
-"""Fields that parts of the kit keep for themselves, and the types of their numbers."""
+"""Fields that parts of the kit keep for themselves, the types of their numbers, and the places of their elements."""
+
+# Annotations of kernels are values.
+# pyright: reportInvalidTypeForm=false
 
 from typing import Any
 
@@ -8,6 +11,15 @@ import tinote as ti
 
 #: The types that transforms and positions may have, as NumPy calls them.
 FLOATS = {ti.f32: np.float32, ti.f64: np.float64}
+
+
+@ti.func
+def place(index: ti.template(), shape: ti.template()):
+    """The number of an element among those of a shape, row by row."""
+    at = 0
+    for axis in ti.static(range(len(shape))):
+        at = at * shape[axis] + index[axis]
+    return at
 
 
 def like(x: Any, what: str, *before: int) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 import tinote as ti
 from tinote.errors import FieldError, SolverError, suggestion
-from tinote.kit.fields import like
+from tinote.kit.fields import like, place
 from tinote.source import caller
 
 __all__ = ["Implicit", "RungeKutta", "Symplectic"]
@@ -174,13 +174,6 @@ class _Kernels:
                     total[None] += ratio.norm_sqr()
                 else:
                     total[None] += ratio * ratio
-
-        @ti.func
-        def place(p: ti.Template, shape: ti.Template):
-            found = 0
-            for axis in ti.static(range(len(shape))):
-                found = found * shape[axis] + p[axis]
-            return found
 
         @ti.func
         def element(z: ti.Template, first: ti.i32, like: ti.Template):

@@ -38,6 +38,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.multigrid": ti.multigrid,
     "ti.sampling": ti.sampling,
     "ti.spatial": ti.spatial,
+    "ti.nn": ti.nn,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
     "ti.graph": ti.graph,

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinote.compiler.captures import Capture
+from tinote.compiler.captures import Capture, same_constant
 from tinote.compiler.driver import BoundCode, Origin, Specialisation
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.pysource.names import CaptureKind
@@ -117,8 +117,11 @@ class Instance:
             elif c.kind in (CaptureKind.NAME, CaptureKind.ATTRIBUTE) and isinstance(owner, dict):
                 if c.key in owner and not ours:
                     names.append((owner, c.key, c.value))
-            elif c.kind is CaptureKind.ATTRIBUTE and c.is_same():  # a method is another object each time
+            elif c.kind is CaptureKind.ATTRIBUTE and c.is_same():
                 attributes.append((owner, c.key, c.value))
+            elif c.kind is CaptureKind.ATTRIBUTE and (method := _method_of(owner, c.key, c.value)) is not None:
+                builtins.append((owner.__dict__, c.key))
+                attributes += [(owner, "__class__", type(owner)), (type(owner), c.key, method)]
             else:
                 others.append(c)
         #: what it captured, as `is_current` (`kernel.py`) asks for it
@@ -246,6 +249,18 @@ def _floats(t: Scalar | Tensor) -> int:
     if isinstance(t, Tensor):
         return t.count if t.dtype.kind == "f" else 0
     return int(t.kind == "f")
+
+
+def _method_of(owner: Any, key: str, value: Any) -> Any:
+    """The function of a method, which the class of its object has; `None` for another attribute. The method itself is
+    another object each time.
+    """
+    bound_to = getattr(value, "__self__", getattr(value, "__tinote_self__", None))
+    names = getattr(owner, "__dict__", None)
+    if bound_to is not owner or not isinstance(names, dict) or key in names:
+        return None
+    held: Any = getattr(type(owner), key, None)
+    return held if held is getattr(type(owner), key, None) and same_constant(held.__get__(owner), value) else None
 
 
 def _owner_of(capture: Capture) -> Any:

@@ -28,7 +28,9 @@ def target_of(e: Emitter, callee: Any) -> CallTarget:
     function: Any = callee
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
-    while not is_ours(function) and builtin_of(function) is None and function_of(function) is None:
+    while _is_device_object(function) or (
+        not is_ours(function) and builtin_of(function) is None and function_of(function) is None
+    ):
         if isinstance(function, functools.partial):
             given = captured(e, CaptureKind.ATTRIBUTE, function, "args", function.args)
             named = captured(e, CaptureKind.ATTRIBUTE, function, "keywords", function.keywords)
@@ -39,7 +41,7 @@ def target_of(e: Emitter, callee: Any) -> CallTarget:
             function = captured(e, CaptureKind.ATTRIBUTE, function, "__wrapped__", function.__wrapped__)
         elif isinstance(function, MethodType) and not is_ours(function.__func__):
             args, function = (function.__self__, *args), function.__func__
-        elif _is_object_with_call(function):
+        elif _is_device_object(function) or _is_object_with_call(function):
             function = captured(e, CaptureKind.ATTRIBUTE, function, "__call__", function.__call__)
         else:
             break
@@ -57,6 +59,11 @@ def _is_object_with_call(function: Any) -> bool:
     if any(hasattr(function, f"__tinote_{name}__") for name in ("kernel", "type", "struct")):
         return False
     return isinstance(kind.__call__, FunctionType)
+
+
+def _is_device_object(function: Any) -> bool:
+    """Whether an object is called through a `__call__` that is a device function."""
+    return callable(function) and function_of(type(function).__call__) is not None
 
 
 def plain_source_of(e: Emitter, function: FunctionType) -> FunctionSource:
