@@ -123,7 +123,7 @@ class _Descent:
         if ti.static(isinstance(self.rate, ti.Field)):
             return self.rate[None]
         else:
-            return self.rate(step)
+            return self.rate(ti.cast(step, self.fields[0].dtype))
 
     @ti.func
     def _scale(self):
