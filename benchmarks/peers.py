@@ -25,6 +25,8 @@ PEERS: Mapping[str, Peer] = {
         Peer("taichi", "taichi", {"TI_OFFLINE_CACHE": "0"}),
         Peer("quadrants", "quadrants", {"QD_OFFLINE_CACHE": "0"}),
         Peer("jax", "jax", {"JAX_ENABLE_COMPILATION_CACHE": "0"}),
+        Peer("optax", "optax", {"JAX_ENABLE_COMPILATION_CACHE": "0"}),
+        Peer("torch", "torch"),
         Peer("warp", "warp-lang"),
         Peer("numba", "numba"),
         Peer("embreex", "embreex"),

@@ -12,6 +12,8 @@ transforms of a plane, diffusion on one, and differential equations.
 contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms should
 take at most the time of SciPy's, multigrid that of pyamg's solution without its set-up, and differential equations that
 of SciPy's same steps.
+transforms of a plane, and training of networks.
+should take at most the time of SciPy's, and a step of training that of JAX.
 """
 
 from __future__ import annotations
@@ -76,6 +78,15 @@ def equations(n: int) -> Case:
     scipy, module = "SciPy (solve_ivp)", "benchmarks.kit.equations"
     contenders = (Contender("tinote", module, "tinote", over=scipy), Contender(scipy, module))
     return Case(f"Lorenz's equations with step control, {n:,} at once", contenders, {"n": n}, at_most_over=1.0)
+def training(sizes: str, batch: int) -> Case:
+    """A step of training a network."""
+    peer, module = "JAX and Optax", "benchmarks.kit.networks"
+        Contender("tinote", module, "tinote", {"way": "batched"}, peer),
+        Contender("tinote, in one kernel", module, "tinote", {"way": "kernel"}, peer),
+        Contender(peer, module, "optax"),
+        Contender("PyTorch", module, "torch", {}, peer),
+    title = f"network {sizes}, batch of {batch}, a step of training"
+    return Case(title, contenders, {"sizes": sizes, "batch": batch}, at_most_over=1.0)
 
 
 CASES = (
@@ -95,4 +106,6 @@ CASES = (
     equations(1),
     equations(1_000),
     equations(30_000),
+    training("2-64-64-1", 1024),
+    training("2-16-16-1", 64),
 )
