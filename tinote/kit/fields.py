@@ -22,13 +22,15 @@ def place(index: ti.template(), shape: ti.template()):
     return at
 
 
-def like(x: Any, what: str, *before: int) -> Any:
-    """A field of the type and shape of another, with dimensions before its own."""
+def like(x: Any, what: str, *before: int, differentiates: bool = True) -> Any:
+    """A field of the type and shape of another, with dimensions before its own; with a gradient and duals if that has
+    them, or never.
+    """
     options = {
         "name": f"{what} of {x.name}",
         "shape": (*before, *x.shape),
-        "needs_grad": x.has_grad or None,
-        "needs_dual": x.has_dual or None,
+        "needs_grad": (x.has_grad or None) if differentiates else False,
+        "needs_dual": (x.has_dual or None) if differentiates else False,
     }
     if not isinstance(x, ti.MatrixField):
         return ti.field(x.dtype, **options)

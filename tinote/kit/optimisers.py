@@ -101,7 +101,7 @@ class _Descent:
         if isinstance(rate, ti.Field) and rate.shape != ():
             raise FieldError(f"a rate is one number, and '{rate.name}' has the shape {rate.shape}", span)
         if not (isinstance(rate, ti.Field) or callable(rate)):
-            number, rate = float(rate), ti.field(dtype, shape=(), name="rate")
+            number, rate = float(rate), ti.field(dtype, shape=(), name="rate", needs_grad=False)
             rate[None] = number
         if clip is not None and not clip > 0:
             raise FieldError(f"gradients cannot be cut to the length {clip}", span)
@@ -111,7 +111,9 @@ class _Descent:
         #: how many steps were taken
         self.count: Any = ti.field(ti.i32, shape=(), name="steps")
         #: what it remembers of each field, by name
-        self.memories = tuple([tuple([like(field, name) for field in self.fields]) for name in names])
+        self.memories = tuple(
+            [tuple([like(field, name, differentiates=False) for field in self.fields]) for name in names]
+        )
         kind = type(self).__name__.lower()
         #: all fields in which it remembers former steps, by name, for `ti.save`
         self.state: dict[str, Any] = {f"{kind}_count": self.count}
@@ -301,7 +303,7 @@ class Adam(_Descent):
         super().__init__(parameters, rate, clip, ("mean", "square"))
         self.betas, self.eps, self.decay = betas, eps, decay
         #: both means of a constant 1: they begin with 0, and are divided by this to be as if they had not
-        self.ones: Any = ti.field(self.fields[0].dtype, shape=2, name="means of 1")
+        self.ones: Any = ti.field(self.fields[0].dtype, shape=2, name="means of 1", needs_grad=False)
         self.state["adam_ones"] = self.ones
 
     def step(self) -> None:
