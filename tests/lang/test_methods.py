@@ -358,6 +358,7 @@ def test_a_method_that_changes_is_noticed(captured: bool) -> None:
         run(expected)
 
     run(110)
+    assert all(not instance.others for instance in body.both.instances)  # asked for by lookups alone
     changes(120, lambda: setattr(body, "__class__", Second))
     changes(107, lambda: setattr(Second, "force", Body.__dict__["force"]))
     changes(1007, lambda: setattr(First, "plain", lambda self: 1000.0))

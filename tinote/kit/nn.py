@@ -259,8 +259,17 @@ class Dense:
         return ti.Vector([ti.cast(0, self.dtype) for _ in ti.static(range(self.outputs))])
 
     @ti.func
+    def _require(self, x):
+        is_vector = ti.static(isinstance(x, ti.Matrix))
+        ti.static_assert(is_vector, f"a layer of {self.inputs} inputs takes a vector: net(ti.Vector([x]))[0]")
+        if ti.static(is_vector):
+            ti.static_assert(
+                x.m == 1 and x.n == self.inputs, f"a layer of {self.inputs} inputs gets {x.n} by {x.m} numbers"
+            )
+
+    @ti.func
     def __call__(self, x):
-        ti.static_assert(x.n == self.inputs, f"a layer of {self.inputs} inputs gets a vector of {x.n}")
+        self._require(x)
         y = self._numbers()
         for first, count, width in ti.static(self.strips):
             for strip in range(count):
@@ -300,7 +309,7 @@ class Dense:
         0.0 1.0 0.0
         """
         ti.static_assert(self.has_jet, "derivatives along a direction need an activation that is given by its name")
-        ti.static_assert(x.n == self.inputs, f"a layer of {self.inputs} inputs gets a vector of {x.n}")
+        self._require(x)
         y, slopes, bends = self._numbers(), self._numbers(), self._numbers()
         for j in range(self.outputs):
             total = self.bias[j]
