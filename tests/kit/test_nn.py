@@ -108,7 +108,7 @@ def alike(found: Sequence[Any], expected: Sequence[Any], rtol: float = 1e-11) ->
 @pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid", "silu"])
 def test_derivatives_beside_jax(activation: str) -> None:
     """A batch goes back by the values of the first three, and by the sums of the last."""
-    fit = Fit((2, 5, 2), activation, (3, 2))
+    fit = Fit((2, 11, 2), activation, (3, 2))
     arrays = fit.arrays()
     loss = reference(ACTIVATIONS[activation])
     every = tuple(range(len(arrays)))
@@ -187,7 +187,7 @@ def test_how_weights_begin() -> None:
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_derivatives_along_a_direction(activation: str) -> None:
-    fit = Fit((2, 3, 2), activation, (3,))
+    fit = Fit((2, 6, 2), activation, (3,))
     net, x = fit.net, fit.x
     jets = [ti.Vector.field(2, ti.f64, shape=3) for _ in range(3)]
 

@@ -33,6 +33,8 @@ __all__ = ["MLP", "Batched", "Dense"]
 #: fastest with vectors of 512 bits: for 64 × 64 × 1024, 228 of 250 billion operations a second; in a kernel, a gradient
 #: takes 0.37 ms, where single rows take 0.90.
 ROWS = 8
+#: The same where each row has three sums; of 4 and 8 the faster one.
+ROWS_ALONG = 4
 #: Edge of the squares of a product that sums over a batch; of 4 and 8 the faster one.
 SQUARE = 4
 
@@ -207,7 +209,7 @@ class Dense:
         self.activation = activation
         self.function = ACTIVATIONS[activation] if isinstance(activation, str) else activation
         self.has_jet = isinstance(activation, str)
-        self.strips = _strips(outputs, ROWS)
+        self.strips, self.strips_along = _strips(outputs, ROWS), _strips(outputs, ROWS_ALONG)
         self.deviation = math.sqrt(VARIANCES[init](inputs, outputs))
         options: Any = {"needs_grad": True, "needs_dual": needs_dual or None}
         self.weight: Any = ti.field(dtype, shape=(outputs, inputs), name="weight", **options)
@@ -311,17 +313,22 @@ class Dense:
         ti.static_assert(self.has_jet, "derivatives along a direction need an activation that is given by its name")
         self._require(x)
         y, slopes, bends = self._numbers(), self._numbers(), self._numbers()
-        for j in range(self.outputs):
-            total = self.bias[j]
-            rise, curve = 0 * total, 0 * total
-            for k in range(self.inputs):
-                total += self.weight[j, k] * x[k]
-                rise += self.weight[j, k] * first[k]
-                curve += self.weight[j, k] * second[k]
-            value, slope, bend = self.function(total)
-            y[j] = value
-            slopes[j] = slope * rise
-            bends[j] = bend * rise * rise + slope * curve
+        for start, count, width in ti.static(self.strips_along):
+            for strip in range(count):
+                j = start + strip * width
+                total = ti.Vector([self.bias[j + t] for t in ti.static(range(width))])
+                rise, curve = 0 * total, 0 * total
+                for k in range(self.inputs):
+                    value, by_first, by_second = x[k], first[k], second[k]
+                    for t in ti.static(range(width)):
+                        weight = self.weight[j + t, k]
+                        total[t] += weight * value
+                        rise[t] += weight * by_first
+                        curve[t] += weight * by_second
+                for t in ti.static(range(width)):
+                    y[j + t], slope, bend = self.function(total[t])
+                    slopes[j + t] = slope * rise[t]
+                    bends[j + t] = bend * rise[t] * rise[t] + slope * curve[t]
         return y, slopes, bends
 
 
