@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import tinote as ti
+from tinote.completion import Documented
 from tinote.errors import FieldError, suggestion
 from tinote.kit.fields import FLOATS, place
 from tinote.source import Span, caller
@@ -141,7 +142,7 @@ def _strips(count: int, width: int) -> tuple[tuple[int, int, int], ...]:
     return (*whole, (count - rest, 1, rest)) if rest else whole
 
 
-class Dense:
+class Dense(Documented):
     """A dense layer, act(W x + b), for kernels and for networks.
 
     Parameters
@@ -165,6 +166,15 @@ class Dense:
     -------
     along
     begin
+
+    Attributes
+    ----------
+    weight : Field
+        The weights, of shape (outputs, inputs).
+    bias : Field
+        The biases, of shape (outputs,).
+    parameters : dict of str to Field
+        Both by name, for optimisers and `ti.save`.
 
     Raises
     ------
@@ -250,7 +260,7 @@ class Dense:
             self.bias[j] = 0
 
     @ti.func
-    def activate(self, z):
+    def _activate(self, z):
         if ti.static(self.has_jet):
             return self.function(z)[0]
         else:
@@ -282,7 +292,7 @@ class Dense:
                     for t in ti.static(range(width)):
                         total[t] += self.weight[j + t, k] * value
                 for t in ti.static(range(width)):
-                    y[j + t] = self.activate(total[t])
+                    y[j + t] = self._activate(total[t])
         return y
 
     @ti.func
@@ -332,7 +342,7 @@ class Dense:
         return y, slopes, bends
 
 
-class MLP:
+class MLP(Documented):
     """A multilayer perceptron: dense layers one after another, with a last one that is linear.
 
     In a kernel, `net(x)` is its output for a vector: a vector, also of one number.
@@ -360,6 +370,13 @@ class MLP:
     from_torch
     to_flax
     to_torch
+
+    Attributes
+    ----------
+    layers : tuple of Dense
+        The layers.
+    parameters : dict of str to Field
+        The weights and biases by name, for optimisers and `ti.save`: `weight_0`, `bias_0`, and so on.
 
     Raises
     ------
@@ -431,7 +448,7 @@ class MLP:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The fields of weights and of biases by name, for optimisers and `ti.save`: `weight_0`, `bias_0`, …"""
+        """The fields of weights and of biases by name, for optimisers and `ti.save`."""
         named = enumerate(self.layers)
         return {f"{name}_{number}": field for number, layer in named for name, field in layer.parameters.items()}
 
@@ -688,7 +705,7 @@ class _Layer:
     @ti.kernel
     def _bend(self):
         for j, b in self.y:
-            self.last[j, b] = self.layer.activate(self.y[j, b])
+            self.last[j, b] = self.layer._activate(self.y[j, b])
 
     @ti.kernel
     def _bend_back(self):
@@ -750,7 +767,7 @@ class _Layer:
             self._bend()
 
 
-class Batched:
+class Batched(Documented):
     """A network over all elements of a field, layer by layer, as products of matrices.
 
     The result is that of a kernel with `y[i] = net(x[i])`, and so are the derivatives. For layers of dozens of numbers

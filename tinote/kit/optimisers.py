@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tinote as ti
+from tinote.completion import Documented
 from tinote.errors import FieldError
 from tinote.kit.fields import FLOATS, like, place
 from tinote.source import Span, caller
@@ -91,7 +92,7 @@ def _fields_of(parameters: Any, span: Span) -> tuple[Any, ...]:
     return fields
 
 
-class _Descent:
+class _Descent(Documented):
     """What first-order methods share: fields, a rate, gradients that are cut, and the number of steps."""
 
     def __init__(self, parameters: Any, rate: Any, clip: float | None, names: tuple[str, ...]) -> None:
@@ -179,6 +180,15 @@ class SGD(_Descent):
     begin
     step
 
+    Attributes
+    ----------
+    rate : Field or function
+        The rate: `rate[None]` may be set at any time.
+    count : Field
+        How many steps were taken, a field of one number.
+    state : dict of str to Field
+        All that it remembers, by name, for `ti.save`.
+
     Raises
     ------
     FieldError
@@ -264,6 +274,15 @@ class Adam(_Descent):
     begin
     step
 
+    Attributes
+    ----------
+    rate : Field or function
+        The rate: `rate[None]` may be set at any time.
+    count : Field
+        How many steps were taken, a field of one number.
+    state : dict of str to Field
+        All that it remembers, by name, for `ti.save`.
+
     Raises
     ------
     FieldError
@@ -342,7 +361,7 @@ class Adam(_Descent):
                 x[p] -= rate * (direction + self.decay * x[p])
 
 
-class LBFGS:
+class LBFGS(Documented):
     """L-BFGS, the quasi-Newton method with limited memory, with a line search.
 
     Each step takes one loss and its gradient, at the place where the last step put the fields: it goes on from there
@@ -364,6 +383,15 @@ class LBFGS:
     begin
     finish
     step
+
+    Attributes
+    ----------
+    value : Field
+        The loss where the search begins, a field of one number: the least that was accepted.
+    count : Field
+        How many losses there were, a field of one number.
+    state : dict of str to Field
+        All that it remembers, by name, for `ti.save`.
 
     Raises
     ------
