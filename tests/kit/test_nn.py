@@ -547,6 +547,94 @@ def test_lbfgs_beside_scipy(n: int) -> None:
     assert search.value[None] == pytest.approx(expected.fun, abs=1e-10)
 
 
+class Plain:
+    """A loss with small slopes: first steps are too short."""
+
+    def __init__(self) -> None:
+        ti.init(arch=ti.cpu, default_fp=ti.f64)
+        self.a = a = ti.field(ti.f64, shape=2, needs_grad=True)
+        self.loss = loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def measure():
+            for i in a:
+                loss[None] += 1e-3 * (a[i] - 100) ** 2 + 1e-2 * ti.cos(0.1 * (i + 1) * a[i])
+
+        self.measure = measure
+
+
+@pytest.mark.parametrize("make", [lambda: Valley(6), Plain], ids=["valley", "plain"])
+def test_lbfgs_accepts_by_wolfes_conditions(make: Callable[[], Any]) -> None:
+    program = make()
+    search = ti.nn.LBFGS(program.a, program.loss, memory=4)
+    too_high = too_steep = accepted = 0
+    before: tuple[Any, ...] = ()
+    for _ in range(25):
+        with ti.ad.Tape(program.loss):
+            program.measure()
+        value, pairs, length = program.loss[None], search.pairs[None], search.length[None]
+        search.step()
+        if before:
+            was, slope, d = before
+            is_lower = value <= was + 1e-4 * length * slope
+            is_flat = float(search.g_trial.to_numpy() @ d) >= 0.9 * slope
+            assert (search.pairs[None] > pairs) == (is_lower and is_flat)
+            accepted += is_lower and is_flat
+            too_high, too_steep = too_high + (not is_lower), too_steep + (not is_flat)
+        before = (search.value[None], search.slope[None], search.d.to_numpy())
+    assert accepted > 5
+    assert (too_high if isinstance(program, Valley) else too_steep) > 0
+
+
+@pytest.mark.parametrize("name", ["uphill", "too far"])
+def test_lbfgs_forgets_what_leads_nowhere(name: str) -> None:
+    """What it remembers is spoiled before a direction is made of it."""
+    valley = Valley(3)
+    search = ti.nn.LBFGS(valley.a, valley.loss, memory=2)
+    values = []
+    for step in range(150):
+        with ti.ad.Tape(valley.loss):
+            valley.measure()
+        search._compare()
+        if step == 5:
+            assert search.active[None] > 0
+            if name == "uphill":
+                search.scale[None] = -1e3
+            else:
+                search.s.from_numpy(search.s.to_numpy() * 1e25)
+        for newest in (0, 1):
+            search._go_back(newest)
+        for newest in (1, 0):
+            search._come_again(newest)
+        search._try()
+        values.append(search.value[None])
+    assert values == sorted(values, reverse=True)
+    search.finish()
+    np.testing.assert_allclose(valley.a.to_numpy(), 1.0, atol=1e-6)
+
+
+def test_lbfgs_goes_nowhere_without_a_gradient() -> None:
+    """The loss is least beyond an edge, where its gradient is not a number."""
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def measure():
+        loss[None] += (x[None] - 0.2) ** 2
+
+    x[None] = 2.0
+    search = ti.nn.LBFGS(x, loss)
+    for _ in range(60):
+        with ti.ad.Tape(loss):
+            measure()
+        if x[None] < 0.5:
+            x.grad[None] = np.nan
+        search.step()
+    search.finish()
+    assert 0.5 <= x[None] < 0.6
+
+
 def test_lbfgs_at_a_wall_and_at_the_end() -> None:
     """Beyond a wall the loss is not a number; at the minimum, nothing gets better."""
     ti.init(arch=ti.cpu, default_fp=ti.f64)
