@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         viz,
     )  # fmt: skip
     from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, nn, sampling, spatial, tools, ui, viz  # noqa: F401
+    from tinote import _lib, ad, fft, graph, integrate, io, linalg, magics, math, sampling, spatial, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -111,7 +112,7 @@ __all__ = [
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "cholesky", "data_oriented",
     "dataclass", "deactivate_all_snodes", "eig", "ensemble", "experimental", "fft", "field", "from_dlpack", "func",
-    "geometry", "graph", "init", "integrate", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
+    "geometry", "graph", "init", "integrate", "io", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
     "load", "math", "multigrid", "ndarray", "nn", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref",
     "reset", "root", "sampling", "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync",
     "template",
@@ -132,6 +133,7 @@ _LAZY = {
     "sampling": ("tinote.sampling", None),
     "integrate": ("tinote.integrate", None),
     "multigrid": ("tinote.multigrid", None),
+    "io": ("tinote.io", None),
     "spatial": ("tinote.spatial", None),
     "nn": ("tinote.nn", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
@@ -176,6 +178,7 @@ _MODULES = {
         "geometry",
         "graph",
         "integrate",
+        "io",
         "lang",
         "linalg",
         "math",

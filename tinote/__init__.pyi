@@ -7,6 +7,7 @@ from tinote import fft as fft
 from tinote import geometry as geometry
 from tinote import graph as graph
 from tinote import integrate as integrate
+from tinote import io as io
 from tinote import lang as lang
 from tinote import linalg as linalg
 from tinote import math as math

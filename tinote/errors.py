@@ -466,6 +466,10 @@ class StateError(TinoteError, ValueError):
     """A state that cannot be saved or loaded."""
 
 
+class FileError(TinoteError, ValueError):
+    """A file of meshes or fields that cannot be read or written."""
+
+
 class SolverError(KernelRuntimeError, ArithmeticError):
     """A system of equations that could not be solved: a matrix that is singular or not positive definite, or an
     iteration that did not converge. `residual`: what was left of the equations, None where no solution was tried.

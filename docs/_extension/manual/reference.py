@@ -39,6 +39,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.sampling": ti.sampling,
     "ti.spatial": ti.spatial,
     "ti.nn": ti.nn,
+    "ti.io": ti.io,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
     "ti.graph": ti.graph,

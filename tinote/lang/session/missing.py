@@ -12,12 +12,12 @@ from tinote.lang.session.renamed import warn_of_old_name
 from tinote.source import Span, caller
 
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
-_MESH = "meshes are left out", "keep vertices and elements in fields: `ti.Vector.field(3, ti.i32, shape=n)`"
+_MESH = "meshes are left out", "`ti.io.Mesh` has vertices, cells and neighbours as fields"
 _TEXTURE = "textures are left out", "use a field or ndarray, and interpolate with `ti.math.mix`"
 _PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profiler_info()` shows the time of each task"
 _SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
 _AHEAD = "ahead-of-time modules are left out", "compiled kernels are kept on disk automatically"
-_VTK = "VTK files are left out", "write points with `ti.tools.PLYWriter`, or the array with `numpy.save`"
+_VTK = "VTK files are left out", "`ti.io.write` writes grids to *.vti and meshes to *.vtu"
 _ADDRESS = "addresses in kernels are left out", "`x.numpy_view()` has that of the field, `ctypes.data`, and its strides"
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -25,19 +26,26 @@ FORMAT = 1
 
 def write_file(path: Path, state: Mapping[str, Saved], facts: dict[str, Any]) -> None:
     """Write a state, and what is known `facts` of it."""
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        arrays = [one for name, found in state.items() for one in arrays_in(name, found)]
+        for name, array in arrays:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+        values = {name: without_arrays(found) for name, found in state.items()}
+        held = {**facts, "arrays": [name for name, _ in arrays], "values": values}
+        archive.writestr(_FACTS, json.dumps({"tinote_state": FORMAT, **held}))
+
+
+@contextmanager
+def whole_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """A file that takes its name when all is written, and replaces what has the name; `durable`: when it is on disk."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
-        with unfinished.open("xb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                arrays = [one for name, found in state.items() for one in arrays_in(name, found)]
-                for name, array in arrays:
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                        np.lib.format.write_array(entry, array, allow_pickle=False)
-                values = {name: without_arrays(found) for name, found in state.items()}
-                held = {**facts, "arrays": [name for name, _ in arrays], "values": values}
-                archive.writestr(_FACTS, json.dumps({"tinote_state": FORMAT, **held}))
+        with unfinished.open("wb") as file:
+            yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

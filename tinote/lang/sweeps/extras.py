@@ -8,19 +8,13 @@ import sys
 from typing import Any
 
 from tinote.errors import SweepError
-from tinote.source import caller
+from tinote.lang.session import libraries
 
 
 def library(name: str, why: str) -> Any:
     """A library. Raises `SweepError` where it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise SweepError(
-            f"{why} needs {name.partition('.')[0]}, which is not installed",
-            caller(),
-            hint="install what sweeps need: pip install cloudpickle dask distributed pandas xarray zarr",
-        ) from None
+    hint = "install what sweeps need: pip install cloudpickle dask distributed pandas xarray zarr"
+    return libraries.library(name, why, SweepError, hint)
 
 
 def versions() -> dict[str, str]:

@@ -32,7 +32,7 @@ from tinote.viz.space.content import (
     Content,
     Item,
     Light,
-    Mesh,
+    Triangles,
     as_lines,
     as_mesh,
     as_spheres,
@@ -77,12 +77,12 @@ class Thing(NamedTuple):
     def item(self) -> Item:
         """As it is now. Raises `ViewError`."""
         found = self.make(**self.given)
-        return wireframe(found) if self.is_wire and isinstance(found, Mesh) else found
+        return wireframe(found) if self.is_wire and isinstance(found, Triangles) else found
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
         """What a page needs to make it itself. Raises `ViewError` where it cannot."""
         made, item, given = self.make(**self.given), self.item(), self.given
-        if isinstance(made, Mesh) and self.is_wire and made.transforms is not None:
+        if isinstance(made, Triangles) and self.is_wire and made.transforms is not None:
             raise ViewError("a page draws the edges of one mesh, and not of its copies")
         shown = arrays_of(made)
         if self.is_wire or given.get("normals", made) is None:

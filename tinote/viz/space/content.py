@@ -46,7 +46,7 @@ class Lines(NamedTuple):
     ARGUMENTS = {"points": "vertices", "pairs": "indices"}
 
 
-class Mesh(NamedTuple):
+class Triangles(NamedTuple):
     """`triangles` (T, 3), int32, over `points` and unit `normals` (N, 3), float32, and `colors` (N, 3) or (1, 3),
     uint8; the front shows its corners counter-clockwise, and without `two_sided` light reaches that side alone.
     `transforms` (M, 4, 4), float32: where copies of it are drawn, instead of once as it is.
@@ -62,7 +62,7 @@ class Mesh(NamedTuple):
     KIND, PART = "mesh", "triangle"
     ARGUMENTS = {"points": "vertices", "triangles": "indices", "normals": "normals", "transforms": "transforms"}
 
-    def expanded(self) -> Mesh:
+    def expanded(self) -> Triangles:
         """All copies as one mesh."""
         if self.transforms is None:
             return self
@@ -74,10 +74,10 @@ class Mesh(NamedTuple):
         mirrored = np.linalg.det(self.transforms[:, :3, :3]) < 0
         triangles[mirrored] = triangles[mirrored][:, :, ::-1]
         colors = self.colors if len(self.colors) == 1 else np.tile(self.colors, (copies, 1))
-        return Mesh(vertices, (triangles + offsets).reshape(-1, 3), normals, colors, self.two_sided)
+        return Triangles(vertices, (triangles + offsets).reshape(-1, 3), normals, colors, self.two_sided)
 
 
-Item = Spheres | Lines | Mesh
+Item = Spheres | Lines | Triangles
 """`KIND` is what pages call it, `PART` what users call a part of it; `ARGUMENTS` are those that its arrays, but for the
 colours, are read from.
 """
@@ -141,7 +141,7 @@ class Content(NamedTuple):
 
     def points(self) -> list[np.ndarray]:
         """The positions of all items, arrays (N, 3)."""
-        found = [item.expanded().points if isinstance(item, Mesh) else item.points for item in self.items]
+        found = [item.expanded().points if isinstance(item, Triangles) else item.points for item in self.items]
         for item in self.items:
             if isinstance(item, Spheres) and not item.in_pixels and len(item.points):
                 reach = item.radii[:, None] * np.ones(3, np.float32)
@@ -243,7 +243,7 @@ def as_mesh(
     per_vertex_color: Any = None,
     two_sided: bool = False,
     transforms: Any = None,
-) -> Mesh:
+) -> Triangles:
     """A mesh of arguments as users give them; normals are made of the triangles where there are none. Raises
     `ViewError`.
     """
@@ -266,10 +266,10 @@ def as_mesh(
             raise ViewError(f"transforms have shape {places.shape}; matrices that place a mesh have shape (M, 4, 4)")
         places = np.ascontiguousarray(places.reshape(-1, 4, 4), np.float32)
     colors = colors_of(color, per_vertex_color, len(points), "vertices")
-    return Mesh(points, triangles, across, colors, bool(two_sided), places)
+    return Triangles(points, triangles, across, colors, bool(two_sided), places)
 
 
-def wireframe(mesh: Mesh, width: float = 1.0) -> Lines:
+def wireframe(mesh: Triangles, width: float = 1.0) -> Lines:
     """The edges of a mesh, of all copies."""
     whole = mesh.expanded()
     return Lines(whole.points, edges_of(whole.triangles), whole.colors, width)

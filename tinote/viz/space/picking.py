@@ -8,7 +8,7 @@ import numpy as np
 
 from tinote.viz.draw.scale import number_text
 from tinote.viz.space.camera import Eye, Vector, framed, point_seen
-from tinote.viz.space.content import Content, Mesh
+from tinote.viz.space.content import Content, Triangles
 from tinote.viz.space.rasterise import Rasteriser
 
 REACH = 3
@@ -32,7 +32,7 @@ class Picked(NamedTuple):
         """What a view of `content` says of it."""
         item = content.items[self.thing]
         found = f"{self.kind} {self.index:,}"
-        if isinstance(item, Mesh) and item.transforms is not None:
+        if isinstance(item, Triangles) and item.transforms is not None:
             found += f" of copy {self.copy}"
         if self.name:
             found = self.name if len(item.points) == 1 else f"{found} of {self.name}"
@@ -57,7 +57,7 @@ def pick(
         return None
     thing, index = int(seen.item[row, column]), int(seen.index[row, column])
     item, copy = content.items[thing], 0
-    if isinstance(item, Mesh):
+    if isinstance(item, Triangles):
         copy, index = divmod(index, len(item.triangles))
     position = point_seen(framed(eye, *size), column + 0.5, row + 0.5, float(seen.depth[row, column]))
     return Picked(item.PART, index, thing, copy, position)

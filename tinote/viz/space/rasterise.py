@@ -29,7 +29,7 @@ from tinote.lang.maths.arithmetic import bit_cast, cast, ceil
 from tinote.lang.maths.elementary import sqrt
 from tinote.lang.maths.language import atomic_min, ndrange
 from tinote.viz.space.camera import CameraFrame, Eye, axes, framed
-from tinote.viz.space.content import Content, Lighting, Lines, Mesh, Spheres
+from tinote.viz.space.content import Content, Lighting, Lines, Spheres, Triangles
 from tinote.viz.space.geometry import fixed
 
 EMPTY = np.iinfo(np.int64).max
@@ -610,7 +610,7 @@ def _all_spheres(items: list[Spheres], frame: CameraFrame) -> Spheres:
     )
 
 
-def _all_triangles(items: list[Mesh]) -> _Triangles:
+def _all_triangles(items: list[Triangles]) -> _Triangles:
     if not items:
         nothing = np.zeros((1, 3), np.float32)
         return _Triangles(nothing, np.zeros((0, 3), np.int32), nothing, nothing.astype(np.uint8), np.zeros(1, np.int32))
@@ -742,7 +742,7 @@ class Rasteriser:
         starts: list[int] = []
         items: list[int] = []
         begin = 0
-        for kind, first in ((Spheres, 0), (Mesh, len(found.spheres.points)), (Lines, None)):
+        for kind, first in ((Spheres, 0), (Triangles, len(found.spheres.points)), (Lines, None)):
             begin = begin if first is None else first
             for place, item in enumerate(content.items):
                 if isinstance(item, kind):
@@ -769,7 +769,7 @@ class Rasteriser:
         spheres = _all_spheres(
             [_enlarged(item, fine) for item in content.items if isinstance(item, Spheres) and len(item.points)], frame
         )
-        mesh = _all_triangles([item for item in content.items if isinstance(item, Mesh)])
+        mesh = _all_triangles([item for item in content.items if isinstance(item, Triangles)])
         lines = [item for item in content.items if isinstance(item, Lines) and len(item.pairs)]
         count = len(spheres.points)
         within = self._leave_spheres(spheres, numbers.astype(np.float32), columns, rows, np.array(box, np.float32))
