@@ -59,18 +59,18 @@ if TYPE_CHECKING:
         geometry,
         graph,
         integrate,
+        io,
         linalg,
         magics,
         math,
         multigrid,
+        nn,
         sampling,
         spatial,
         tools,
         ui,
         viz,
-    )  # fmt: skip
-    from tinote import _lib, ad, fft, graph, integrate, linalg, magics, math, nn, sampling, spatial, tools, ui, viz  # noqa: F401
-    from tinote import _lib, ad, fft, graph, integrate, io, linalg, magics, math, sampling, spatial, tools, ui, viz  # noqa: F401
+    )
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -183,7 +183,8 @@ _MODULES = {
         "linalg",
         "math",
         "misc",
-    "multigrid", "nn",
+        "multigrid",
+        "nn",
         "ops",
         "profiler",
         "sampling",

@@ -13,6 +13,7 @@ from tinote import linalg as linalg
 from tinote import math as math
 from tinote import misc as misc
 from tinote import multigrid as multigrid
+from tinote import nn as nn
 from tinote import ops as ops
 from tinote import profiler as profiler
 from tinote import sampling as sampling
@@ -309,4 +310,4 @@ var = _field
 vulkan: _Arch
 x64: _Arch
 __version__: str
-__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'cholesky', 'data_oriented', 'dataclass', 'deactivate_all_snodes', 'eig', 'ensemble', 'experimental', 'fft', 'field', 'from_dlpack', 'func', 'geometry', 'graph', 'init', 'integrate', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'ndarray', 'polar_decompose', 'profiler', 'pyfunc', 'qr', 'real_func', 'ref', 'reset', 'root', 'sampling', 'save', 'set_logging_level', 'solve', 'spatial', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']
+__all__ = ['Field', 'FieldsBuilder', 'Layout', 'Matrix', 'MatrixField', 'MatrixNdarray', 'Ndarray', 'SNode', 'ScalarField', 'ScalarNdarray', 'Struct', 'StructField', 'TaichiAssertionError', 'TaichiCompilationError', 'TaichiIndexError', 'TaichiNameError', 'TaichiRuntimeError', 'TaichiRuntimeTypeError', 'TaichiSyntaxError', 'TaichiTypeError', 'Template', 'Vector', 'VectorNdarray', 'ad', 'algorithms', 'axes', 'capture', 'cfg', 'cholesky', 'data_oriented', 'dataclass', 'deactivate_all_snodes', 'eig', 'ensemble', 'experimental', 'fft', 'field', 'from_dlpack', 'func', 'geometry', 'graph', 'init', 'integrate', 'io', 'is_arch_supported', 'is_logging_effective', 'kernel', 'linalg', 'load', 'math', 'multigrid', 'ndarray', 'nn', 'polar_decompose', 'profiler', 'pyfunc', 'qr', 'real_func', 'ref', 'reset', 'root', 'sampling', 'save', 'set_logging_level', 'solve', 'spatial', 'svd', 'sweep', 'sym_eig', 'sync', 'template', 'tools', 'types', 'u1']

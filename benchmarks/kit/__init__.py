@@ -1,19 +1,13 @@
-"""What the kit does, beside programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
-transforms of a plane, and trees of triangles and points.
+"""What the kit does, compared with programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
+transforms of a plane, trees of triangles and points, diffusion on a plane, differential equations, and training of
+networks.
 
 A step should be at least as fast as Taichi's program and take at most 1.3 times that of C, all on one thread. Each
-contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms
-should take at most the time of SciPy's. Trees should be built, and find nearest points, in the time of libigl and of
-SciPy; rays take longer than those of Embree, which tests several boxes at once in the lanes of a processor.
-"""What the kit does, compared with programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
-transforms of a plane, and diffusion on one.
-should take at most the time of SciPy's, and multigrid that of pyamg's solution without its set-up.
-transforms of a plane, diffusion on one, and differential equations.
 contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms should
-take at most the time of SciPy's, multigrid that of pyamg's solution without its set-up, and differential equations that
-of SciPy's same steps.
-transforms of a plane, and training of networks.
-should take at most the time of SciPy's, and a step of training that of JAX.
+take at most the time of SciPy's, multigrid that of pyamg's solution without its set-up, differential equations that of
+SciPy's same steps, and a step of training that of JAX. Trees should be built, and find nearest points, in the time of
+libigl and of SciPy; rays take longer than those of Embree, which tests several boxes at once in the lanes of a
+processor.
 """
 
 from __future__ import annotations
@@ -53,6 +47,8 @@ def trees(title: str, work: str, library: str, package: str | None, most: float 
         Contender(library, module, package, given),
     )
     return Case(f"100,000 {title}", contenders, {"n": 100_000}, at_most_over=most, tolerance=2e-3)
+
+
 def diffusion(kind: str, title: str) -> Case:
     """A solution to the same residual, in f64."""
     module, pyamg = "benchmarks.kit.diffusion", "pyamg, classical"
@@ -78,13 +74,17 @@ def equations(n: int) -> Case:
     scipy, module = "SciPy (solve_ivp)", "benchmarks.kit.equations"
     contenders = (Contender("tinote", module, "tinote", over=scipy), Contender(scipy, module))
     return Case(f"Lorenz's equations with step control, {n:,} at once", contenders, {"n": n}, at_most_over=1.0)
+
+
 def training(sizes: str, batch: int) -> Case:
     """A step of training a network."""
     peer, module = "JAX and Optax", "benchmarks.kit.networks"
+    contenders = (
         Contender("tinote", module, "tinote", {"way": "batched"}, peer),
         Contender("tinote, in one kernel", module, "tinote", {"way": "kernel"}, peer),
         Contender(peer, module, "optax"),
         Contender("PyTorch", module, "torch", {}, peer),
+    )
     title = f"network {sizes}, batch of {batch}, a step of training"
     return Case(title, contenders, {"sizes": sizes, "batch": batch}, at_most_over=1.0)
 
