@@ -71,6 +71,8 @@ if TYPE_CHECKING:
         ui,
         viz,
     )
+        units,
+    )  # fmt: skip
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -117,6 +119,10 @@ __all__ = [
     "reset", "root", "sampling", "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync",
     "template",
     "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
+    "graph", "init", "integrate", "io", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
+    "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref", "reset", "root", "sampling", "save",
+    "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
+    "tools", "types", "u1", "units",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
 _LAZY = {
@@ -141,6 +147,7 @@ _LAZY = {
     "hex_to_rgb": ("tinote.viz.draw.arrays", "hex_to_rgb"),
     "rgb_to_hex": ("tinote.viz.draw.arrays", "rgb_to_hex"),
     "tools": ("tinote.tools", None),
+    "units": ("tinote.units", None),
     "graph": ("tinote.graph", None),
     "math": ("tinote.math", None),
     "linalg": ("tinote.linalg", None),
@@ -192,7 +199,7 @@ _MODULES = {
         "tools",
         "types",
     ),
-    *("ui", "util", "viz"),
+    *("ui", "units", "util", "viz"),
 }
 
 

@@ -21,6 +21,7 @@ from tinote import spatial as spatial
 from tinote import tools as tools
 from tinote import types as types
 from tinote import ui as ui
+from tinote import units as units
 from tinote import util as util
 from tinote import viz as viz
 from tinote.errors import CompilationError as _CompilationError

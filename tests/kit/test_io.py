@@ -606,6 +606,16 @@ def test_a_store_has_coordinates_units_and_times() -> None:
         ti.io.Series("other.zarr", grid).write(0.0, x=u)
 
 
+def test_units_of_fields_are_in_files() -> None:
+    mesh = TRIANGLES()
+    heat = ti.field(ti.f32[ti.units.K], shape=5)
+    ti.io.write("mesh.vtu", mesh, heat=heat, units={"other": "m"}, other=np.zeros(2))
+    assert Path("mesh.vtu").read_bytes().count(b">K</InformationKey>") == 1
+    ti.io.Series("run.zarr", mesh, units={"time": "s"}).write(0.0, heat=heat)
+    found = xarray.open_zarr("run.zarr")
+    assert found.heat.attrs["units"] == "K" and found.time.attrs["units"] == "s"
+
+
 def test_a_store_of_a_moving_mesh_and_one_without() -> None:
     mesh = TRIANGLES()
     series = ti.io.Series("mesh.zarr", mesh, units={"length": "m"})

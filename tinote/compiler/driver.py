@@ -29,6 +29,7 @@ from tinote.config import Config
 from tinote.errors import KernelTypeError, Note, noting_interruptions
 from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
+from tinote.ir.query import has_units
 from tinote.ir.types import Scalar, Tensor
 from tinote.lazy import lazy
 from tinote.runtime.memory import Memory
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from tinote.compiler.launch import backend, facts, gpu_launch, memory_facts, metadata, python_launch
     from tinote.compiler.launch.memory_facts import BrokenPath, Facts, GradientFacts
     from tinote.compiler.launch.metadata import ExecutableMetadata, Signature
+    from tinote.compiler.passes.analyses import check_units
     from tinote.compiler.pipeline import Listener, Snapshot, Steps
     from tinote.ir import access_region, definite_stores, redirect
     from tinote.ir.access_region import MemoryEffects
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 else:
     gradient = lazy("tinote.autodiff.gradient")
     static_violations = lazy("tinote.autodiff.static_violations")
+    check_units = lazy("tinote.compiler.passes.analyses.check_units")
     pipeline = lazy("tinote.compiler.pipeline")
     printing = lazy("tinote.compiler.printing")
     kernel_cache = lazy("tinote.compiler.cache.kernel_cache")
@@ -291,6 +294,8 @@ class Specialisation:
         with self._compilation(self.source.name) as enter:
             enter("front end")
             lowered = lower.lower(self.source, self.arguments, self.config)
+            if lowered.units or has_units(lowered.function):
+                check_units.check_units(lowered.function, lowered.units)
         self._lowered = lowered
         self._captures = lowered.captures
         self.front_end_seconds = time.perf_counter() - started

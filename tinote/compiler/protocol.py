@@ -247,6 +247,11 @@ def pack_of(annotation: Any) -> Mapping[str, Any] | None:
     return getattr(annotation, "__tinote_pack__", None)
 
 
+def unit_of(annotation: Any) -> Any:
+    """The unit that an annotated type of numbers or vectors has, or `None`."""
+    return getattr(annotation, "__tinote_unit__", None)
+
+
 def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar | Tensor | None:
     """The IR type that an annotation names, or `None`."""
     if isinstance(annotation, Scalar | Tensor):

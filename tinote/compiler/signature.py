@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.captures import Capture
 from tinote.compiler.protocol import AddsAt, StructInfo
-from tinote.ir.nodes import Buffer, Function
+from tinote.ir.nodes import Buffer, Function, Var
 from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
+
+if TYPE_CHECKING:
+    from tinote.ir.units import Unit
 
 
 class TemplateArgument(NamedTuple):
@@ -20,10 +23,11 @@ class TemplateArgument(NamedTuple):
 
 class ValueArgument(NamedTuple):
     """A parameter that is a number, a vector or a matrix at run time; it becomes one scalar parameter a component, in
-    row-major order.
+    row-major order. `unit`: what it is measured in, if its annotation says so.
     """
 
     type: Scalar | Tensor
+    unit: Unit | None = None
 
 
 class StructArgument(NamedTuple):
@@ -75,6 +79,7 @@ class Lowered(NamedTuple):
     component is one yield of the function, in order. `returns_tuple`: whether the user wrote a tuple type.
     `uses_random`: whether the last parameter is the launch seed. `reproducible`: whether the same text, arguments and
     captures always give the same function; not so when Python functions ran, or something was printed, on the way.
+    `units`: those of parameters and of annotated values.
     """
 
     function: Function
@@ -84,3 +89,4 @@ class Lowered(NamedTuple):
     uses_random: bool
     warnings: tuple[Warned, ...]
     reproducible: bool = True
+    units: Mapping[Var, Unit] = {}

@@ -12,6 +12,7 @@ from tinote.ir.types import Scalar, Tangents, Tensor, tangent_type
 if TYPE_CHECKING:
     from tinote.ir.primitives import Primitive
     from tinote.ir.sparsity import Sparsity
+    from tinote.ir.units import Unit
 
 
 class BufferKind(Enum):
@@ -40,7 +41,8 @@ class Buffer:
     constants in reverse mode, in forward mode; else a recording may give it a temporary one. `planes`: of a gradient
     along a few directions, what holds the numbers along each; in memory they follow each other. `sparsity`: of a sparse
     field, how its cells lie in this memory, which is what the IR indexes. `levels`: the letters of the dimensions in
-    the order in which the levels of a layout tree divide them, "" where that is the order of the indices.
+    the order in which the levels of a layout tree divide them, "" where that is the order of the indices. `unit`: what
+    its numbers are measured in, if that was declared.
     """
 
     __slots__ = (
@@ -63,6 +65,7 @@ class Buffer:
         "sparsity",
         "strides",
         "tangent",
+        "unit",
     )
 
     def __init__(
@@ -101,6 +104,7 @@ class Buffer:
         self.no_tangent = False
         self.sparsity: Sparsity | None = None
         self.levels = ""
+        self.unit: Unit | None = None
 
     @property
     def rank(self) -> int:

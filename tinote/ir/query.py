@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
+from tinote.ir.buffers import family_of
 from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, MemoryOp, Op, Prim, Region, Task, Var
 from tinote.ir.primitives import Primitive
 from tinote.source import Span
@@ -20,6 +21,12 @@ def walk(region: Region) -> Iterator[Op]:
 def has_any(region: Region, *kinds: type[Op]) -> bool:
     """Whether there is an operation of one of these kinds in `region`."""
     return any(isinstance(op, kinds) for op in walk(region))
+
+
+def has_units(fn: Function) -> bool:
+    """Whether memory that a function works on has a declared unit."""
+    memory = (family_of(op.buffer) for op in walk(fn.region) if isinstance(op, MemoryOp))
+    return any(buffer.unit is not None for buffer in memory)
 
 
 def span_of(op: Op) -> Span:

@@ -15,9 +15,16 @@ from __future__ import annotations
 import math
 import struct
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.completion import Documented
+from tinote.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinote.ir import units
+    from tinote.ir.units import Unit
+else:
+    units = lazy("tinote.ir.units")
 
 _SINGLE, _HALF = struct.Struct("<f"), struct.Struct("<e")
 
@@ -47,6 +54,14 @@ class Scalar(Documented):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (scalar_named, (self.name,))
+
+    def __getitem__(self, unit: object) -> MeasuredType:
+        """This type with a unit: `ti.f32[ti.units.m]`."""
+        if not isinstance(unit, units.Unit):
+            raise TypeError(f"{unit!r} is not a unit; ti.units has them: {self.name}[ti.units.m]")
+        if self.kind != "f":
+            raise TypeError(f"numbers of type {self.name} are counted, not measured: units are for floats")
+        return MeasuredType(self, unit)
 
     @property
     def size(self) -> int:
@@ -92,6 +107,35 @@ class Scalar(Documented):
             return narrow.unpack(narrow.pack(value))[0]  # type: ignore[no-any-return]
         except OverflowError:
             return math.copysign(math.inf, value)
+
+
+class MeasuredType:
+    """A number type with a unit, such as `ti.f32[ti.units.m]`: fields, arguments, variables and results may have it."""
+
+    __slots__ = ("scalar", "unit")
+
+    def __init__(self, scalar: Scalar, unit: Unit) -> None:
+        self.scalar = scalar
+        self.unit = unit
+
+    def __tinote_type__(self) -> Scalar:
+        return self.scalar
+
+    @property
+    def __tinote_unit__(self) -> Unit:
+        return self.unit
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeasuredType) and (self.scalar, self.unit) == (other.scalar, other.unit)
+
+    def __hash__(self) -> int:
+        return hash((self.scalar, self.unit))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (MeasuredType, (self.scalar, self.unit))
+
+    def __repr__(self) -> str:
+        return f"{self.scalar!r}[{self.unit!r}]"
 
 
 class Tangents(Scalar):

@@ -436,6 +436,13 @@ def arrays_of(name: str, value: Any) -> list[tuple[str, Any]]:
     return found
 
 
+def units_of(on: Any, *given: Mapping[str, Any] | None) -> dict[str, str]:
+    """The units of fields that have them, by name, as text."""
+    held = [on.point_data, on.cell_data, {"length": on.vertices}] if isinstance(on, Mesh) else []
+    every = {name: value for data in (*held, *given) for name, value in (data or {}).items()}
+    return {name: repr(value.unit) for name, value in every.items() if getattr(value, "unit", None) is not None}
+
+
 def mesh_or_grid(on: Any) -> Any:
     """The mesh or grid on which fields are. Raises `FieldError`."""
     if isinstance(on, Mesh | Grid):
@@ -473,7 +480,7 @@ def write(
     points, cells : dict, optional
         Fields by name with values at points or in cells, where their shapes do not say which it is.
     units : dict of str, optional
-        The units of fields by name, as texts, which VTK's formats hold.
+        The units of fields by name, as texts, which VTK's formats hold. Those of fields with a unit are known.
     **fields
         Fields, arrays, structs by name. Vectors and matrices in the plane get zeros as third components, as ParaView
         expects; f16 is written as f32. A field `color`, of 3 or 4 components from 0 to 1 (or 0 to 255 as u8) for each
@@ -499,15 +506,16 @@ def write(
     check_folder(file)
     on = mesh_or_grid(on)
     data = data_on(on, points, cells, fields)
+    units = units_of(on, points, cells, fields) | {**(units or {})}
     ending = file.suffix.lower()
     if isinstance(on, Grid):
         if ending != ".vti":
             raise FileError(f"a grid is written to a file *.vti, not to {file.name}", caller())
-        write_vtk(file, on, data, units or {})
+        write_vtk(file, on, data, units)
     elif ending == ".vti":
         raise FileError(f"a mesh is written to a file *.vtu, not to {file.name}", caller())
     elif ending == ".vtu":
-        write_vtk(file, on, data, units or {})
+        write_vtk(file, on, data, units)
     elif ending == ".ply":
         _write_ply(file, on, data)
     elif ending == ".obj":

@@ -25,6 +25,7 @@ from tinote.kit.io import (
     positions,
     rows,
     stored,
+    units_of,
     write_vtk,
 )
 from tinote.kit.mesh import KINDS, Mesh
@@ -77,7 +78,8 @@ class Series:
     append : bool or float, default False
         Go on with a series that is there; with a number, forget its later times, for a run that goes on from that time.
     units : dict of str, optional
-        The units of fields by name, and of "time" and "length", as texts: attributes in the files.
+        The units of fields by name, and of "time" and "length", as texts: attributes in the files. Those of fields with
+        a unit are known.
 
     Methods
     -------
@@ -133,7 +135,8 @@ class Series:
             raise FieldError("a series for ParaView is on a mesh, a grid or a field of positions", caller())
         self._on = None if on is None else mesh_or_grid(on)
         self._output = _Output(every, at)
-        self._store = _STORES[ending](self.path, dict(units or {}))
+        self._units = dict(units or {})
+        self._store = _STORES[ending](self.path)
         until = math.inf if append is True else -math.inf if append is False else float(append)
         self._store.begin(until)
         self._last = max(self._store.times(), default=-math.inf)
@@ -236,6 +239,7 @@ class Series:
             raise FieldError(f"the time is {t}", caller())
         if not self.is_due(t):
             return False
+        self._store.units = units_of(self._on, points, cells, fields) | self._units
         self._store.write(t, self._on, points, cells, fields)
         self._last = max(self._last, t)
         return True
@@ -297,9 +301,9 @@ class _Listed:
     time = re.compile("")
     file = re.compile(r"[^\">/]+/[\w.]+\.(?:vtu|vti|h5)\b")
 
-    def __init__(self, path: Path, units: Mapping[str, str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.units = units
+        self.units: Mapping[str, str] = {}
         self.folder = path.with_suffix("")
         if self.folder.exists() and not self.folder.is_dir():
             raise FileError(f"the files of {path.name} go to the folder {self.folder}, which is a file", caller())
@@ -396,8 +400,8 @@ class _Xdmf(_Listed):
     tail = "</Grid>\n</Domain>\n</Xdmf>\n"
     time = re.compile('<Time Value="([^"]+)"')
 
-    def __init__(self, path: Path, units: Mapping[str, str]) -> None:
-        super().__init__(path, units)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.h5py = library("h5py", "a series in HDF5", FileError)
 
     def write(self, t: float, on: Any, points: Any, cells: Any, fields: Any) -> None:
@@ -486,10 +490,10 @@ def _item(array: Any, file: str) -> str:
 class _Store:
     """A store of Zarr, as `ti.save` writes it, whose axis of states is time."""
 
-    def __init__(self, path: Path, units: Mapping[str, str]) -> None:
+    def __init__(self, path: Path) -> None:
         library("zarr", "a series in Zarr", FileError)
         self.path = path
-        self.units = units
+        self.units: Mapping[str, str] = {}
         self.anew = False
 
     def begin(self, until: float) -> None:

@@ -42,6 +42,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.io": ti.io,
     "ti.algorithms": ti.algorithms,
     "ti.types": ti.types,
+    "ti.units": ti.units,
     "ti.graph": ti.graph,
     "ti.ui": ti.ui,
     "ti.tools": ti.tools,
@@ -57,10 +58,10 @@ RETURNED: dict[str, type] = {
 MADE_ELSEWHERE = {"ArgKind", "Field", "Graph", "Layout", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField"}
 MADE_ELSEWHERE |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui", "Checkpoints", "Finding"}
 MADE_ELSEWHERE |= {"HorizonReport", "NanReport", "ScipyProblem", "SweepReport", "Violation", "Pointer", "GradientView"}
-MADE_ELSEWHERE |= {"RuleView", "Explorer", "ProfileTable"}
+MADE_ELSEWHERE |= {"RuleView", "Explorer", "ProfileTable", "Unit"}
 """Public classes whose objects calls return: programs read their attributes, and do not make them."""
 FENCE = "::::::"
-CONSTANTS = (int, float, str, Scalar, Arch, Axes, MatrixType, ModuleType)
+CONSTANTS = (int, float, str, Scalar, Arch, Axes, MatrixType, ModuleType, ti.units.Unit)
 
 
 def public(module: ModuleType) -> dict[str, Any]:

@@ -140,6 +140,9 @@ class Describer:
             return (kind.__name__, *[self.describe(item) for item in value])
         if kind is Buffer:
             return self.buffer(value)
+        unit = protocol.unit_of(value)
+        if unit is not None:
+            return ("measured", repr(protocol.type_of(value)), repr(unit))
         if kind is Sparsity:
             return ("sparse", *self.describe(value.described()))
         if kind is dict:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tinote.compiler.captures import Capture
 from tinote.compiler.frontend.descriptions import describe
@@ -44,6 +44,7 @@ from tinote.errors import (
     TinoteError,
     shown,
 )
+from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
 from tinote.ir.primitives import Defaults, Primitive
@@ -62,6 +63,9 @@ from tinote.ir.types import (
     with_element,
 )
 from tinote.source import Span
+
+if TYPE_CHECKING:
+    from tinote.ir.units import Unit
 
 
 class Silenced(Exception):
@@ -118,6 +122,8 @@ class Emitter:
         #: error count, including repeats where code is lowered again
         self.failures = 0
         self.warnings: list[Warned] = []
+        #: the units of parameters and of annotated values
+        self.units: dict[Var, Unit] = {}
         self.captures: dict[tuple[CaptureKind, int, Any], Capture] = {}
         #: run-time regions open around the code at hand; 0 is the kernel's outermost level
         self.depth = 0
@@ -498,6 +504,15 @@ class Emitter:
         if isinstance(value.atom, Lit):
             return Value(self.literals.fitting(value.atom, t))
         return Value(self.b.cast(value.atom, with_element(value.type, t)))
+
+    def measured(self, front: Any, unit: Unit | None) -> Any:
+        """A number or tensor that is annotated with a unit, if there is one: machine code has no units."""
+        if unit is None or not self.is_value(front):
+            return front
+        value = self.as_value(front, self.fp)
+        noted = self.b.prim(p.cast, value.atom, type=value.type)
+        self.units[noted] = unit
+        return Value(noted)
 
 
 def check_size(e: Emitter, shape: tuple[int, ...], dtype: Scalar | None = None) -> None:

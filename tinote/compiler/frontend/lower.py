@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Silenced
@@ -14,7 +14,7 @@ from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results
 from tinote.compiler.frontend.syntax.handlers import HANDLERS
 from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value
 from tinote.compiler.function_source import FunctionSource
-from tinote.compiler.protocol import StructInfo
+from tinote.compiler.protocol import StructInfo, unit_of
 from tinote.compiler.signature import (
     ArgumentSpec,
     ArrayArgument,
@@ -27,6 +27,9 @@ from tinote.config import Config
 from tinote.errors import TinoteError, raise_together, refusing_deep_nests
 from tinote.ir.nodes import Atom, Function, Region, Var
 from tinote.ir.types import Scalar, Tensor, indices_of
+
+if TYPE_CHECKING:
+    from tinote.ir.units import Unit
 
 DEFAULT = Config()
 #: Greatest number of errors of one kernel that are reported together. Chosen, not measured.
@@ -82,6 +85,7 @@ def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpe
         e.launch_seed is not None,
         tuple(e.warnings),
         e.reproducible,
+        e.units,
     )
 
 
@@ -109,7 +113,7 @@ def _argument(e: Emitter, params: list[Var], name: str, argument: ArgumentSpec) 
         return PackValue(members, argument.adds_at)
     if isinstance(argument, StructArgument):
         return _struct_argument(e, params, name, argument.info)
-    return _parameter(e, params, name, argument.type)
+    return _parameter(e, params, name, argument.type, argument.unit)
 
 
 def _struct_argument(e: Emitter, params: list[Var], name: str, info: StructInfo) -> StructValue:
@@ -122,14 +126,16 @@ def _struct_argument(e: Emitter, params: list[Var], name: str, info: StructInfo)
     return StructValue(members, info)
 
 
-def _parameter(e: Emitter, params: list[Var], name: str, t: Scalar | Tensor) -> Value:
-    if isinstance(t, Scalar):
+def _parameter(e: Emitter, params: list[Var], name: str, t: Scalar | Tensor, unit: Unit | None = None) -> Value:
+    def parameter(t: Scalar, name: str) -> Var:
         params.append(Var(t, name))
-        return Value(params[-1])
-    found: list[Atom] = []
-    for index in indices_of(t.shape):
-        params.append(Var(t.dtype, f"{name}_{'_'.join(map(str, index))}"))
-        found.append(params[-1])
+        if unit is not None:
+            e.units[params[-1]] = unit
+        return params[-1]
+
+    if isinstance(t, Scalar):
+        return Value(parameter(t, name))
+    found: list[Atom] = [parameter(t.dtype, f"{name}_{'_'.join(map(str, index))}") for index in indices_of(t.shape)]
     return Value(e.b.pack(found, t, name))
 
 
@@ -146,7 +152,11 @@ def _yields(e: Emitter, source: FunctionSource, annotated: Annotated | None, res
         return ()
     parts = result if annotated.is_tuple else (result,)
     leaves = [leaf for part in parts for leaf in (leaves_of(part) if isinstance(part, StructValue) else [part])]
-    return tuple([component.atom for leaf in leaves for component in (e.components(leaf) if leaf.shape else [leaf])])
+    found = [e.components(leaf) if leaf.shape else [leaf] for leaf in leaves]
+    if len(found) == len(annotated.parts):
+        for components, hint in zip(found, annotated.parts, strict=True):
+            e.units |= {one.atom: unit for one in components if (unit := unit_of(hint)) and isinstance(one.atom, Var)}
+    return tuple([component.atom for components in found for component in components])
 
 
 def _returned_types(

@@ -604,3 +604,6 @@ class Tape(Documented, Journal):
         gradient.fill(1)
         self.reverse()
         gradient.fill(1)
+        if self.loss.unit is not None:
+            for field in [field for field in session.fields if field.has_grad and field.grad.buffer in self.shadows]:
+                field.grad.unit = self.loss.unit if field.unit is None else self.loss.unit / field.unit

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
+from tinote.compiler.protocol import unit_of
 from tinote.errors import FieldError
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
@@ -42,7 +43,10 @@ def _make(
                 made_at,
                 hint="they come first: ti.Vector.field(3, ti.f32, shape=…), ti.Matrix.field(3, 2, ti.f32, shape=…)",
             )
-    made = kind(scalar_type(dtype, made_at), tuple(map(int, element)), made_at, name, needs_grad, needs_dual)
+    unit = unit_of(dtype)
+    number = scalar_type(dtype if unit is None else dtype.scalar, made_at)
+    made = kind(number, tuple(map(int, element)), made_at, name, needs_grad, needs_dual)
+    made.unit = unit
     if not isinstance(layout, Layout):
         raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
     if shape is None:

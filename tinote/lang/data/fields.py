@@ -119,6 +119,7 @@ class Field(Documented, Located, Exchanged, Stored, NoArithmetic):
 
     def _twice(self, kind: type[Field], name: str) -> Field:
         made = kind(self.dtype, self.element, self._made_at, name, True, True)
+        made.unit = self.unit
         made._make_dense_like(self)
         made.grad.ensure_dual()
         return made

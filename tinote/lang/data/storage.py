@@ -21,6 +21,9 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.resident import ResidentMemory
 from tinote.source import Span, caller
 
+if TYPE_CHECKING:
+    from tinote.ir.units import Unit
+
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
 
@@ -60,6 +63,8 @@ class Stored(Tokenised):
         #: `session.order` when Python last wrote to all of it, if that matters; -1: it has not
         self.noted: int | None = None
         self._level = None
+        #: what its numbers are measured in, if that was declared
+        self.unit: Unit | None = None
         #: of a gradient or dual, the field; which holds it, and no circle keeps both
         self._primal_reference: weakref.ref[Self] | None = None
         self._grad: Self | None = None
@@ -135,6 +140,7 @@ class Stored(Tokenised):
             "name": self.name,
             "suffix": self._suffix,
             "constant": self._constant,
+            "unit": self.unit,
             "placement": (self.shape, buffer.strides, buffer.element_strides, buffer.offset, buffer.levels),
             "block": whole,
             "start": None if self.memory is whole else self.memory.begin - whole.begin,
@@ -155,6 +161,7 @@ class Stored(Tokenised):
             extents = (*shape, *self.element)
             memory = part_of(memory, declared["start"], self.dtype, extents, (*strides, *apart))
         self._suffix, self._constant = declared["suffix"], declared["constant"]
+        self.unit = declared["unit"]
         self._level, self._offset = declared["level"], declared["offset"]
         self._place(Placement(shape, strides, apart, offset, memory, levels))
         for kind, other in declared["shadows"].items():
@@ -224,6 +231,7 @@ class Stored(Tokenised):
         )
         self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
         self.buffer.levels = at.levels
+        self.buffer.unit = self.unit
         if not self.memory.whole.is_resident:
             self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory

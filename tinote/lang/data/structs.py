@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.function_source import function_of
-from tinote.compiler.protocol import StructInfo, is_template, meant
+from tinote.compiler.protocol import StructInfo, is_template, meant, unit_of
 from tinote.completion import Documented
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
@@ -82,7 +82,7 @@ class StructType(Documented, Tokenised):
         for member, t in self.members.items():
             if not isinstance(t, StructType | MatrixType | Tensor):
                 try:
-                    scalar_type(t)
+                    scalar_type(t if unit_of(t) is None else t.scalar)
                 except FieldError:
                     hint = "for example ti.f32, ti.types.vector(3, ti.f32), or another struct type"
                     raise FieldError(
@@ -101,6 +101,8 @@ class StructType(Documented, Tokenised):
         t = self.members[member]
         if isinstance(t, MatrixType):
             return t.__tinote_type__()
+        if unit_of(t) is not None:
+            return t.scalar
         return t if isinstance(t, StructType | Tensor) else scalar_type(t)
 
     def __tinote_struct__(self) -> StructInfo:
@@ -587,6 +589,7 @@ class StructField(Named, Documented, Tokenised):
             needed = (needs_grad, needs_dual) if dtype.kind == "f" else (None, None)
             made = kind(dtype, element, made_at, f"{name}{below}" if name else "", *needed)
             made._suffix = below
+            made.unit = unit_of(struct.members[member])
             self._fields[member] = made
 
     def _hold(self, struct: StructType) -> None:

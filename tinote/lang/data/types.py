@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
-from tinote.compiler.protocol import adds_at
+from tinote.compiler.protocol import adds_at, unit_of
 from tinote.completion import Documented
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, Tensor, scalar_named
@@ -136,6 +136,10 @@ class MatrixType(Documented):
         for extent in shape:
             if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
                 raise FieldError(f"a vector or matrix type needs positive dimensions, not {shape}")
+        #: what the components are measured in, if that was declared
+        self.__tinote_unit__ = unit_of(dtype)
+        if self.__tinote_unit__ is not None:
+            dtype = dtype.scalar
         if dtype is not UNSIGNED:
             scalar_type(dtype)  # raises for what is not a number type
         self._dtype = dtype
@@ -191,9 +195,11 @@ class MatrixType(Documented):
         >>> v.to_numpy().shape
         (2, 3)
         """
+        unit = self.__tinote_unit__
+        dtype = self.dtype if unit is None else self.dtype[unit]
         if len(self.shape) == 1:
-            return Vector.field(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
-        return Matrix.field(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
+            return Vector.field(self.n, dtype, shape, **options)  # type: ignore[attr-defined]
+        return Matrix.field(self.n, self.m, dtype, shape, **options)  # type: ignore[attr-defined]
 
     def ndarray(self, shape: Any = None, **options: Any) -> Any:
         """Make an array of values of this type.

@@ -22,7 +22,7 @@ from enum import Enum
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from tinote.compiler.protocol import StructInfo, adds_at, is_array, is_template, pack_of, struct_of, type_of
+from tinote.compiler.protocol import StructInfo, adds_at, is_array, is_template, pack_of, struct_of, type_of, unit_of
 from tinote.compiler.requests import Defaults, defaults_of
 from tinote.compiler.signature import (
     ArgumentSpec,
@@ -216,7 +216,7 @@ class Binding:
                 case StructInfo() as info:
                     return StructArgument(info)
                 case t:
-                    return ValueArgument(t)
+                    return ValueArgument(t, unit_of(hint))
 
         ordered = self._parameters.in_order(args, kwargs)
         return [spec(hint, value) for hint, value in zip(self._parameters.annotations, ordered, strict=True)]

@@ -13,6 +13,7 @@ from numbers import Integral
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
+from tinote.compiler.protocol import unit_of
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.completion import Documented
 from tinote.config import Config
@@ -636,6 +637,12 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
     """The scalar type meant by `ti.f32`, `float`, `int`, `bool`, a NumPy type or its name. Raises `FieldError`."""
     if isinstance(dtype, Scalar):
         return dtype
+    if unit_of(dtype) is not None:
+        raise FieldError(
+            f"{dtype!r} has a unit, which only fields, arguments, variables and results have",
+            where,
+            hint=f"write {dtype.scalar!r} here",
+        )
     if dtype is float:
         return scalar_named(session.config.default_fp)
     if dtype is int:

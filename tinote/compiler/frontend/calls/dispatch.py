@@ -48,7 +48,7 @@ from tinote.compiler.frontend.values import (
     is_number,
 )
 from tinote.compiler.function_source import FunctionSource, function_of
-from tinote.compiler.protocol import StructInfo, is_ours, struct_of, type_of
+from tinote.compiler.protocol import StructInfo, is_ours, struct_of, type_of, unit_of
 from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelSyntaxError, Note, TinoteError
 from tinote.ir.types import Scalar
@@ -121,7 +121,7 @@ def _dispatch(e: Emitter, call: CallSite, callee: Any, wanted: bool) -> Any:
         args, kwargs = evaluate_arguments(e, call)
         if kwargs:
             e.error(f"`{t}` takes no named arguments")
-        return construct(e, t, args)
+        return e.measured(construct(e, t, args), unit_of(function))
     info = struct_of(function)
     if info is not None:
         args, kwargs = evaluate_arguments(e, call)

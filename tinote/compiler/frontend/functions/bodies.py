@@ -15,7 +15,7 @@ from tinote.compiler.frontend.functions.statements import lower_body
 from tinote.compiler.frontend.scopes import Annotated, Consumer, FunctionFrame, Results, Scope, Variable
 from tinote.compiler.frontend.values import CellPlace, ObjectValue, PackValue, Place
 from tinote.compiler.function_source import FunctionSource
-from tinote.compiler.protocol import StructInfo, is_template, struct_of, type_of
+from tinote.compiler.protocol import StructInfo, is_template, struct_of, type_of, unit_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
 
@@ -135,7 +135,7 @@ def as_parameter(e: Emitter, name: str, annotation: Any, front: Any, *, inlined:
     if dtype.kind in "iu" and e.as_value(front, dtype).dtype.kind == "f":
         what = "is an integer" if isinstance(t, Scalar) else "holds integers"
         e.warn(f"parameter `{name}` {what}: the fraction of its argument is cut off")
-    return e.cast(front, dtype)
+    return e.measured(e.cast(front, dtype), unit_of(annotation))
 
 
 def _warn_of_fractions(e: Emitter, name: str, info: StructInfo, members: Any) -> None:

@@ -9,7 +9,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.structs import fitted
 from tinote.compiler.frontend.scopes import Annotated
 from tinote.compiler.frontend.values import StructValue, Value
-from tinote.compiler.protocol import StructInfo
+from tinote.compiler.protocol import StructInfo, unit_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
 
@@ -20,7 +20,10 @@ def as_annotated(e: Emitter, annotated: Annotated, result: Any) -> Any:
     parts = list(result) if isinstance(result, tuple | list) and annotated.is_tuple else [result]
     if len(parts) != len(annotated.types):
         e.error(f"{len(parts)} values are returned, and {len(annotated.types)} are annotated")
-    found = [part if t is None else _as_type(e, part, t) for part, t in zip(parts, annotated.types, strict=True)]
+    found = [
+        part if t is None else e.measured(_as_type(e, part, t), unit_of(hint))
+        for part, t, hint in zip(parts, annotated.types, annotated.parts, strict=True)
+    ]
     return tuple(found) if annotated.is_tuple else found[0]
 
 

@@ -19,7 +19,7 @@ from tinote.compiler.frontend.python.names import lookup, read_name
 from tinote.compiler.frontend.scopes import ConstantBinding, Variable
 from tinote.compiler.frontend.syntax.subscripts import gathers, indices
 from tinote.compiler.frontend.values import POISON, CellPlace, ObjectValue, Place, StructValue, Text, Value, has_getitem
-from tinote.compiler.protocol import AddsAt, buffer_of, is_small_array, struct_of, type_of
+from tinote.compiler.protocol import AddsAt, buffer_of, is_small_array, struct_of, type_of, unit_of
 from tinote.errors import KernelNameError, KernelSyntaxError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Local, Var
@@ -176,6 +176,7 @@ def annotated_assignment(e: Emitter, node: ast.AnnAssign) -> None:
             value = e.cast(front, t)
         else:
             value = e.cast(Value(converted(e, front, t, "the variable")), t.dtype)
+        value = e.measured(value, unit_of(annotation))
     assign(e, node.target, value)
 
 

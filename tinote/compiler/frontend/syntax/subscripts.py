@@ -15,6 +15,7 @@ from tinote.compiler.frontend.expressions import elements
 from tinote.compiler.frontend.expressions.arithmetic import apply, tensor
 from tinote.compiler.frontend.expressions.sparse_functions import SparseList, is_list
 from tinote.compiler.frontend.expressions.sparse_places import located
+from tinote.compiler.frontend.functions.callees import annotation_value
 from tinote.compiler.frontend.python.names import captured, outside
 from tinote.compiler.frontend.values import (
     ArrayValue,
@@ -58,6 +59,8 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
             f"`{ast.unparse(node.value)}` is filled with `+=` and `-=` only",
             "entries that are added at one place sum up; `clear()` of the builder forgets what was added",
         )
+    if isinstance(base, Scalar):
+        return annotation_value(e, e.frame.source, node)
     if base is None:
         e.error("this is None and cannot be indexed")
     if isinstance(base, tuple | list):
