@@ -69,10 +69,9 @@ if TYPE_CHECKING:
         spatial,
         tools,
         ui,
+        units,
         viz,
     )
-        units,
-    )  # fmt: skip
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import cholesky, eig, polar_decompose, qr, solve, svd, sym_eig
     from tinote.lang.states.state import load, save
@@ -118,10 +117,6 @@ __all__ = [
     "load", "math", "multigrid", "ndarray", "nn", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref",
     "reset", "root", "sampling", "save", "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync",
     "template",
-    "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
-    "graph", "init", "integrate", "io", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "load", "math",
-    "ndarray", "polar_decompose", "profiler", "pyfunc", "qr", "real_func", "ref", "reset", "root", "sampling", "save",
-    "set_logging_level", "solve", "spatial", "svd", "sweep", "sym_eig", "sync", "template",
     "tools", "types", "u1", "units",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
