@@ -99,7 +99,7 @@ ENDS = st.sampled_from(["dirichlet", "neumann", 1.5])
 AXES = st.one_of(st.just("periodic"), ENDS, st.tuples(ENDS, ENDS))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.data())
 def test_any_shape_and_boundary(data: Any) -> None:
     ti.init(arch=ti.cpu)
@@ -113,8 +113,7 @@ def test_any_shape_and_boundary(data: Any) -> None:
     assert error_of(case.u.to_numpy(), case.expected(absorbs=True)) < 1e-7
 
 
-@pytest.mark.parametrize("boundary", ["neumann", "periodic"])
-@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
+@pytest.mark.parametrize(("boundary", "dtype"), [("neumann", ti.f32), ("periodic", ti.f64)])
 def test_an_open_mean_is_zero(boundary: str, dtype: Any) -> None:
     ti.init(arch=ti.cpu)
     case = Case((9, 14), boundary, dtype)
@@ -128,7 +127,7 @@ def test_the_order_of_convergence() -> None:
     """u = sin(π x) cos(π y) where one axis is held and the other is free, k = 1 + x y and absorption 1."""
     ti.init(arch=ti.cpu)
     errors = []
-    for n in (16, 32, 64):
+    for n in (16, 32):
         x, y = np.meshgrid(*[(np.arange(n) + 0.5) / n] * 2, indexing="ij")
         s, c = np.sin(np.pi * x), np.cos(np.pi * y)
         slope = np.pi * (y * np.cos(np.pi * x) * c - x * s * np.sin(np.pi * y))
@@ -137,7 +136,7 @@ def test_the_order_of_convergence() -> None:
         k.from_numpy(1 + x * y)
         ti.multigrid.Diffusion(f, u, k, 1.0, boundary=("dirichlet", "neumann")).solve()
         errors.append(np.abs(u.to_numpy() - s * c).max())
-    assert [math.log2(a / b) for a, b in itertools.pairwise(errors)] == pytest.approx([2, 2], abs=0.15)
+    assert [math.log2(a / b) for a, b in itertools.pairwise(errors)] == pytest.approx([2], abs=0.1)
 
 
 def jumps(n: int) -> Any:
@@ -152,7 +151,7 @@ def jumps(n: int) -> Any:
 
 @pytest.mark.parametrize(
     ("boundary", "kind"),
-    [("dirichlet", "even"), ("periodic", "even"), ("dirichlet", "jumps"), ("neumann", "jumps"), ("neumann", "long")],
+    [("periodic", "even"), ("dirichlet", "jumps"), ("neumann", "long")],
 )
 def test_iterations_do_not_grow_with_the_grid(boundary: str, kind: str) -> None:
     ti.init(arch=ti.cpu)
@@ -181,9 +180,9 @@ def test_no_more_iterations_than_algebraic_multigrid() -> None:
 
 
 class Program:
-    """A loss of a solution, or of what some cycles find."""
+    """A loss of a solution."""
 
-    def __init__(self, boundary: Any, *, absorbs: bool, cycles: int = 0) -> None:
+    def __init__(self, boundary: Any, *, absorbs: bool) -> None:
         ti.init(arch=ti.cpu, default_fp=ti.f64)
         case = Case((4, 5), boundary, needs_grad=True, needs_dual=True)
         self.case = case
@@ -201,10 +200,7 @@ class Program:
 
         def run() -> None:
             u.fill(0)
-            if cycles:
-                equation.cycle(cycles)
-            else:
-                equation.solve(rtol=1e-13)
+            equation.solve(rtol=1e-13)
             measure()
 
         self.run = run
@@ -235,12 +231,6 @@ def test_derivatives_of_a_solution(boundary: Any, absorbs: bool) -> None:
         ends = [program.gradient(by, at + step * direction) for step in (1e-5, -1e-5)]
         found = ti.ad.hvp(program.run, wrt=by, output=program.loss)(direction)
         assert error_of(found, (ends[0] - ends[1]) / 2e-5) < 1e-6
-
-
-def test_derivatives_of_cycles() -> None:
-    program = Program(MIXED, absorbs=True, cycles=2)
-    for by, _ in program.by:
-        assert ti.ad.gradcheck(program.run, wrt=by, output=program.loss).ok
 
 
 def test_solutions_and_cycles_in_one_tape() -> None:
@@ -282,6 +272,7 @@ def test_solutions_and_cycles_in_one_tape() -> None:
 
     case.fill()
     assert ti.ad.gradcheck(run_of_k, wrt=k, output=total).ok
+    assert ti.ad.gradcheck(run_of_k, wrt=case.c, output=total).ok
 
 
 def test_checkpointed_steps() -> None:
