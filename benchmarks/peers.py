@@ -31,6 +31,7 @@ PEERS: Mapping[str, Peer] = {
         Peer("numba", "numba"),
         Peer("embreex", "embreex"),
         Peer("igl", "libigl"),
+        Peer("pyamg", "pyamg"),
     )
 }
 
