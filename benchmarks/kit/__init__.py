@@ -1,6 +1,6 @@
 """What the kit does, compared with programs by hand and libraries: neighbours in a liquid and in a fluid of particles,
-transforms of a plane, trees of triangles and points, diffusion on a plane, differential equations, and training of
-networks.
+transforms of a plane, trees of triangles and points, diffusion on a plane, differential equations, training of
+networks, files and random numbers.
 
 A step should be at least as fast as Taichi's program and take at most 1.3 times that of C, all on one thread. Each
 contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms should
@@ -89,6 +89,13 @@ def training(sizes: str, batch: int) -> Case:
     return Case(title, contenders, {"sizes": sizes, "batch": batch}, at_most_over=1.0)
 
 
+def files(title: str, what: str, library: str, package: str | None, n: int, most: float) -> Case:
+    """A file, or random numbers."""
+    module, given = "benchmarks.kit.files", {"what": what}
+    contenders = (Contender("tinote", module, "tinote", given, library), Contender(library, module, package, given))
+    return Case(title, contenders, {"n": n}, at_most_over=most, most_rounds=10)
+
+
 CASES = (
     Case("Lennard-Jones liquid, 100,000 particles, a step", rows("liquid"), {"n": 100_000}, at_most_over=1.3),
     Case("SPH, 100,000 particles, a step", rows("fluid"), {"n": 100_000}, at_most_over=1.3),
@@ -108,4 +115,7 @@ CASES = (
     equations(30_000),
     training("2-64-64-1", 1024),
     training("2-16-16-1", 64),
+    files("a million tetrahedra and a field on them, as VTU", "mesh", "meshio", "meshio", 56, 1.0),
+    files("a field of 16 million numbers, saved", "state", "NumPy (savez)", None, 256, 1.5),
+    files("16 million normal numbers", "normal", "NumPy", None, 256, 1.0),
 )
