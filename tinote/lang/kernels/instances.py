@@ -259,8 +259,9 @@ def _method_of(owner: Any, key: str, value: Any) -> Any:
     names = getattr(owner, "__dict__", None)
     if bound_to is not owner or not isinstance(names, dict) or key in names:
         return None
-    held: Any = getattr(type(owner), key, None)
-    return held if held is getattr(type(owner), key, None) and same_constant(held.__get__(owner), value) else None
+    held: Any = getattr(type(owner), key, None)  # of a class method, another object each time
+    is_method = hasattr(held, "__get__") and held is getattr(type(owner), key, None)
+    return held if is_method and same_constant(held.__get__(owner), value) else None
 
 
 def _owner_of(capture: Capture) -> Any:
