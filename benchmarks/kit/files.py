@@ -71,7 +71,8 @@ class MeshOfKit(Mesh):
 
         super().__init__(n)
         ti.init(arch=ti.cpu, cpu_max_num_threads=1)
-        self._mesh, self._heat = ti.io.Mesh(self.corners, self.cells), ti.field(ti.f64, shape=len(self.corners))
+        mesh = ti.io.Mesh(self.corners, self.cells, kind="tetra")
+        self._mesh, self._heat = mesh, ti.field(ti.f64, shape=len(self.corners))
         self._heat.from_numpy(self.values)
         self._write = ti.io.write
 
