@@ -60,7 +60,7 @@ class Mesh(Files):
     def read(self) -> NDArray[Any]:
         import tinote as ti
 
-        return ti.io.read(self.file).points["heat"].to_numpy()
+        return ti.io.read(self.file).point_data["heat"].to_numpy()
 
 
 class MeshOfKit(Mesh):
