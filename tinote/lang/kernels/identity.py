@@ -25,9 +25,9 @@ def identity_of(value: Any) -> Any:
         return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
     if kind is tuple or (isinstance(value, tuple) and not hasattr(value, "__dict__")):
         return kind, *map(identity_of, value)
-    if isinstance(value, types.MethodType):
+    if kind is types.MethodType:
         return kind, id(value.__func__), id(value.__self__)
-    if isinstance(value, Func) and value.__tinote_self__ is not None:
+    if kind is Func and value.__tinote_self__ is not None:
         return kind, id(value.__tinote_function__), id(value.__tinote_self__), id(value.__tinote_replacement__)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
