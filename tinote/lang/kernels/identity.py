@@ -10,6 +10,9 @@ import numpy as np
 from tinote.lang.data.traced import Traced, constant_of
 from tinote.lang.kernels.func import Func
 
+#: Each access to one makes another.
+_METHODS = frozenset({types.MethodType, Func})
+
 
 def identity_of(value: Any) -> Any:
     """A key for an argument: a number or text by type and value, a tuple, named or not, item by item, a method by its
@@ -25,10 +28,16 @@ def identity_of(value: Any) -> Any:
         return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
     if kind is tuple or (isinstance(value, tuple) and not hasattr(value, "__dict__")):
         return kind, *map(identity_of, value)
-    if kind is types.MethodType:
-        return kind, id(value.__func__), id(value.__self__)
-    if kind is Func and value.__tinote_self__ is not None:
-        return kind, id(value.__tinote_function__), id(value.__tinote_self__), id(value.__tinote_replacement__)
+    if kind in _METHODS:
+        return _identity_of_method(value)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
     return id(value)
+
+
+def _identity_of_method(value: Any) -> Any:
+    if isinstance(value, types.MethodType):
+        return types.MethodType, id(value.__func__), id(value.__self__)
+    if value.__tinote_self__ is None:
+        return id(value)
+    return Func, id(value.__tinote_function__), id(value.__tinote_self__), id(value.__tinote_replacement__)
