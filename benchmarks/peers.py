@@ -32,6 +32,7 @@ PEERS: Mapping[str, Peer] = {
         Peer("embreex", "embreex"),
         Peer("igl", "libigl"),
         Peer("pyamg", "pyamg"),
+        Peer("meshio", "meshio"),
     )
 }
 
