@@ -575,6 +575,11 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
         "def f(v):\n    s = cubes(v)\n    for t in range(3):\n        s += 0.5 * weighted(v, weights, 0.25, 2)\n"
         "    s *= 2.0\n    return s\ng = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 2, 6
     ),
+    "a variable that is made of itself": (
+        "def f(v):\n    for t in range(3):\n        n = n + 1 if t > 0 else 1\n"
+        "    for t in range(n):\n        further()\n    return cubes(v)\ng = ti.ad.grad(f)\ndef call(): return g(p)",
+        "p *= 2", 0, 0
+    ),
     "a sum onto an element": (
         "def f(v):\n    cubes(v)\n    loss[None] += 0.5\ng = ti.ad.grad(f, 0, loss=loss)\ndef call(): return g(p)",
         "p *= 2", 0, 0

@@ -149,9 +149,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
             raise self._unknown(node)
         self.visit(node.value)
         for index in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-            is_none = isinstance(index, ast.Constant) and index.value is None
-            is_counter = isinstance(index, ast.Name) and index.id in self._counters
-            if not (is_none or is_counter or self._is_fixed(index)):
+            if not self._is_fixed(index):
                 raise self._unknown(node)
 
     def visit_BinOp(self, node: ast.BinOp | ast.UnaryOp) -> None:
@@ -216,7 +214,10 @@ class _StraightReader(Reader, ast.NodeVisitor):
             case ast.Name() if node.id in self._counters:
                 return True
             case ast.Name() if node.id in self._made:
-                return self._is_fixed(self._made[node.id])
+                made = self._made.pop(node.id)  # what it is made of itself is not fixed
+                is_fixed = self._is_fixed(made)
+                self._made[node.id] = made
+                return is_fixed
         known, value = self._of(node)
         return known and (value is None or type(value) in _NUMBERS_AND_NAMES)
 
