@@ -7,7 +7,7 @@ next, so they ask here: a field or ndarray is known by its own buffer, and memor
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError, Note, TinoteError, broken_gradient_path
 from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.data.layout import array_over
 from tinote.lang.data.traced import Traced
 from tinote.lang.index_regions import whole_region
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united, whole_regions
@@ -573,6 +574,29 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
             return Arguments(specialisation, values, request)
         known = instance.arguments = Arguments(specialisation, (), request)
     return known
+
+
+def memory_at_launch(
+    arguments: Arguments, arrays: Sequence[BoundArray]
+) -> tuple[Callable[[Buffer, tuple[int, ...]], Any], Callable[[Buffer, int], int | None]]:
+    """What a launch with these arrays finds in memory: the element of a buffer at an index, or None where that is not
+    known, and the length of a buffer along an axis.
+    """
+    specialisation = arguments.specialisation
+    shapes = {array: bound.shape for array, bound in zip(specialisation.arrays, arrays, strict=True)}
+
+    def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
+        actual = arguments.actual(buffer)
+        if isinstance(actual, ExternalArray) or actual.primal is not None:
+            return None
+        held = array_over(actual, memory_of(actual))
+        inside = len(index) == held.ndim and all(0 <= i < n for i, n in zip(index, held.shape, strict=True))
+        return held[index].item() if inside else None
+
+    def length(buffer: Buffer, axis: int) -> int | None:
+        return shapes.get(specialisation.original(buffer), buffer.shape)[axis]
+
+    return read, length
 
 
 def observed_arguments(instance: Any, values: Sequence[Any]) -> Arguments:

@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.buffers import Buffer, bytes_of
-from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, request_with_temporaries
+from tinote.lang.kernels.arguments import Arguments, arguments_of, memory_at_launch, request_with_temporaries
 from tinote.lang.kernels.instances import Instance
-from tinote.lang.session.state import memory_of
 from tinote.lang.tables import escaped, table_as_html, table_as_text
 from tinote.lazy import lazy
 from tinote.remarks import Remark
@@ -143,20 +141,8 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
         arguments = Arguments(specialisation, arguments.values, request)
     arguments.refuse_broken_paths()
 
-    def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
-        actual = arguments.actual(buffer)
-        if isinstance(actual, ExternalArray) or actual.primal is not None:
-            return None
-        held = array_over(actual, memory_of(actual))
-        inside = len(index) == held.ndim and all(0 <= i < n for i, n in zip(index, held.shape, strict=True))
-        return held[index].item() if inside else None
-
-    def length(buffer: Buffer, axis: int) -> int | None:
-        known = dict(zip(specialisation.arrays, shapes, strict=False))
-        return known.get(specialisation.original(buffer), buffer.shape)[axis]
-
     count = len(specialisation.arrays)
-    shapes = [bound.shape for bound in values[:count]]
+    read, length = memory_at_launch(arguments, values[:count])
     costs = gradient_cost.costs_of(specialisation, request, values[count:], read, length)
     threads = specialisation.config.num_threads
     temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.temporaries]))

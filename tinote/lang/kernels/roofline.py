@@ -13,10 +13,8 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import Profiled
 from tinote.compiler.requests import PRIMAL, Request
 from tinote.errors import KernelTargetError
-from tinote.ir.buffers import Buffer
-from tinote.lang.data.layout import array_over
 from tinote.lang.kernels import machine_ceilings
-from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of, memory_at_launch
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import ShownAsTable
@@ -108,17 +106,7 @@ def roofline_of(instance: Instance, values: tuple[Any, ...], request: Request = 
         )
     arguments = arguments_of(instance, values)
     count = len(specialisation.arrays)
-    lengths = dict(zip(specialisation.arrays, [bound.shape for bound in values[:count]], strict=False))
-
-    def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
-        actual = arguments.actual(buffer)
-        if isinstance(actual, ExternalArray) or actual.primal is not None:
-            return None
-        return array_over(actual, memory_of(actual))[index].item()
-
-    def length(buffer: Buffer, axis: int) -> int | None:
-        return lengths.get(specialisation.original(buffer), buffer.shape)[axis]
-
+    read, length = memory_at_launch(arguments, values[:count])
     loops = work.loops_of(specialisation, request, values[count:], read, length)
     written = {arguments.actual(one.buffer) for loop in loops for one in loop.traffic if one.written}
     memories = [one.bound.memory if isinstance(one, ExternalArray) else memory_of(one) for one in written]
@@ -147,8 +135,8 @@ def _with_clocks(specialisation: Specialisation, request: Request, **options: An
 def _is_vectorised(place: _Place, verdicts: Iterable[LoopVerdict]) -> bool:
     """Whether a loop is, or one of those in it, as far as lines tell; also if nothing is said of it."""
     after = [one for one in verdicts if one.file == place[0] and one.line >= place[1]]
-    first = [one for one in after if one.line == min([other.line for other in after])]
-    return not first or any(one.width > 1 for one in first)
+    first = min([one.line for one in after], default=0)
+    return not after or any(one.width > 1 for one in after if one.line == first)
 
 
 def _by_place(loops: Iterable[LoopWork]) -> Iterable[tuple[_Place, list[LoopWork]]]:
@@ -194,18 +182,18 @@ def _row(loops: Sequence[LoopWork], seconds: float, checks: float, vectorised: b
         losses["cache lines used in part"] = in_lines / nbytes
         losses["lines fetched to be written"] = (in_lines + fetched) / in_lines
     losses["checks"] = checks
-    scattered = sorted({one.buffer.name for loop in loops for one in loop.traffic if one.scattered})
-    rest = (
-        f"scattered {', '.join(scattered)}"
-        if scattered
-        else "one thread"
-        if not first.parallel and config.num_threads > 1
-        else "latency"
-        if vectorised
-        else "not vectorised"
-    )
     explained = math.prod([factor for factor in losses.values() if factor > _LEAST_LOSS])
-    losses[rest] = 1 / (explained * row.fraction) if row.fraction else 1.0
+    losses[_cause(loops, vectorised, config)] = 1 / (explained * row.fraction) if row.fraction else 1.0
     for name in [name for name, factor in losses.items() if factor <= _LEAST_LOSS]:
         del losses[name]
     return row
+
+
+def _cause(loops: Sequence[LoopWork], vectorised: bool, config: Config) -> str:
+    """The likely cause of what is lost besides that."""
+    scattered = sorted({one.buffer.name for loop in loops for one in loop.traffic if one.scattered})
+    if scattered:
+        return f"scattered {', '.join(scattered)}"
+    if not loops[0].parallel and config.num_threads > 1:
+        return "one thread"
+    return "latency" if vectorised else "not vectorised"
