@@ -171,10 +171,22 @@ def test_after_a_second_a_view_says_what_it_waits_for(notebook):
     page.wait(f"{PAINTED} >= 3 && {NOTICE} === ''")
 
 
+# A message to another widget takes as long: nothing tells the page when it has ended, once the connection hangs.
+SLOW_BUTTON = """
+import time
+from ipywidgets import Button
+button = Button(description="slow")
+button.on_click(lambda _: time.sleep(2))
+button
+"""
+
+
 def test_a_connection_that_hangs_is_told_from_a_slow_step(notebook):
-    page = notebook(MOVING)
+    page = notebook(MOVING, SLOW_BUTTON)
     page.run_all()
     page.wait(RUNNING)
+    page.page.locator(".widget-button").click()
+    page.wait("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'")
     page.page.context.set_offline(True)
     try:
         page.wait(f"/^(no answer for \\d+ s|reconnecting)$/.test({NOTICE})")

@@ -75,6 +75,13 @@ function watchKernel(model, el, changed) {
  */
 function watchAnswers(model, expected, changed) {
   let [sent, isAnswered, works, isShown] = [0, true, false, false];
+  const kernel = model.widget_manager?.kernel;
+  // A kernel is busy with each message to a widget as well: that it has ended is not heard once the connection hangs.
+  let runsCell = kernel?.status === "busy";
+  const hear = (_, { header, parent_header: cause, content }) => {
+    if (header.msg_type !== "status") return;
+    runsCell = content.execution_state === "busy" && (runsCell || cause.msg_type === "execute_request");
+  };
   const receive = (message) => {
     if (message.kind === "frame") asked.delete(model);
     if (message.kind !== "pong") return;
@@ -85,7 +92,7 @@ function watchAnswers(model, expected, changed) {
     if (isAnswered) return works ? "works" : "waiting";
     if (now - sent < PONG_MILLISECONDS) return null;
     if (model.isLocal) return "works"; // A Worker does nothing else.
-    return model.widget_manager?.kernel?.status === "busy" ? "waiting" : "silent";
+    return runsCell ? "waiting" : "silent";
   };
   const look = () => {
     const now = performance.now();
@@ -100,10 +107,12 @@ function watchAnswers(model, expected, changed) {
     isShown = Boolean(kind);
   };
   const timer = setInterval(look, 250);
+  kernel?.iopubMessage?.connect(hear);
   model.on("msg:custom", receive);
   model.on("change:error_card", ended);
   return () => {
     clearInterval(timer);
+    kernel?.iopubMessage?.disconnect(hear);
     model.off("msg:custom", receive);
     model.off("change:error_card", ended);
   };
