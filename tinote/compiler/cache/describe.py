@@ -22,7 +22,7 @@ from typing import Any
 from tinote.compiler import protocol
 from tinote.compiler.captures import content_of
 from tinote.compiler.function_source import FunctionSource, function_of, source_of
-from tinote.compiler.pysource.origins import is_ours
+from tinote.compiler.pysource.origins import is_known_by_name
 from tinote.ir.nodes import Buffer
 from tinote.ir.sparsity import Sparsity
 from tinote.ir.types import Scalar, Tensor
@@ -33,9 +33,6 @@ Description = Any
 #: Objects inside one another that are described; deeper ones are not kept on disk. Chosen, not measured.
 _MAX_DEPTH = 50
 _EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
-#: Modules whose functions and classes are what their name says, for one version of Python and of tinote.
-_FIXED = ("builtins", "math", "typing", "operator", "_operator")
-_PROTOCOL = ("kernel", "type", "template", "function", "buffer", "value")
 _RECORDS = (types.SimpleNamespace,)
 _CACHED = type(functools.cache(len))
 _METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
@@ -48,6 +45,7 @@ _HARMLESS = frozenset(
         *("parameters", "abstractmethods", "static_attributes", "firstlineno", "match_args", "post_init", "dir"),
         *("call", "getitem"),  # methods that kernels inline, and capture
         *("enter", "exit", "getstate", "setstate", "reduce", "reduce_ex", "copy", "deepcopy", "sizeof"),
+        *("getnewargs", "replace", "annotate_func", "annotations_cache"),
     )
 )
 
@@ -168,11 +166,9 @@ class Describer:
     def _ours(self, value: Any, kind: type) -> Description:
         """Objects that know what they are to a kernel."""
         if isinstance(value, type):
-            if value.__module__ in _FIXED or is_ours(value.__module__):
-                return ("class", *_name_of(value))
-            return self._object(value, kind)
+            return ("class", *_name_of(value)) if is_known_by_name(value) else self._object(value, kind)
         if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
-            if value.__module__ in _FIXED or is_ours(value.__module__):
+            if is_known_by_name(value):
                 return ("function", value.__module__, value.__qualname__)
             source = source_of(value)
             if source is None:
@@ -193,12 +189,10 @@ class Describer:
             tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
             owner = getattr(value, "__tinote_self__", None)
             return (tag, self.source(source), None if owner is None else self.describe(owner))
-        if not is_ours(kind.__module__):
-            return self._object(value, kind)
         component, info, members = protocol.component_of(value), protocol.struct_of(value), protocol.members_of(value)
         space = None if component is None else protocol.space_of(value)
         if space is not None:
-            return ("component", component, self.buffer(space))
+            return ("component", *_name_of(kind), component, self.buffer(space))
         if info is not None or members is not None:
             described = None if info is None else self.struct(info)
             return ("struct", *_name_of(kind), described, self.describe(members))
@@ -217,31 +211,45 @@ class Describer:
         name = getattr(value, "__tinote_name__", None)
         if isinstance(name, str):
             return ("language", name)
-        raise Undescribable(f"{value!r}")
+        return self._object(value, kind)
 
     def _object(self, value: Any, kind: type) -> Description:
-        """An object known by its identity and its attributes, each captured where it is read."""
+        """An object known by its identity and its attributes, each captured where it is read; a named tuple by its
+        items.
+        """
+        if is_named_tuple(kind):
+            return ("named tuple", self.describe(kind), *map(self.describe, value))
         for number, known in enumerate(self._objects):
             if known is value:
                 return ("object", number)
-        if any(hasattr(kind, f"__tinote_{name}__") for name in _PROTOCOL):
-            raise Undescribable(f"{value!r}")
         record = hasattr(value, "__dict__") and (kind in _RECORDS or hasattr(kind, "__dataclass_fields__"))
         if not _is_plain(value, kind):
             raise Undescribable(f"{value!r}")
         self._objects.append(value)
-        # Records compare by content, so their content counts.
+        # Records compare by content, so their content counts; calls of a named tuple's class match its fields.
         content = self.describe(vars(value)) if record else ()
+        if isinstance(value, type) and issubclass(value, tuple):
+            content = self.describe((getattr(value, "_fields", None), getattr(value, "_field_defaults", None)))
         return ("object", len(self._objects) - 1, *_name_of(value if isinstance(value, type) else kind), content)
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Whether objects of a class are named tuples, and behave as such."""
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and _has_no_operators(kind)
 
 
 def _is_plain(value: Any, kind: type) -> bool:
     """Whether an object is nothing but a place for attributes: no operators, no length, no truth of its own."""
     if isinstance(value, type):
         return kind in _METACLASSES
-    if kind in _RECORDS:
-        return True
-    for base in kind.__mro__[:-1]:
+    return kind in _RECORDS or (not issubclass(kind, tuple) and _has_no_operators(kind))
+
+
+def _has_no_operators(kind: type) -> bool:
+    """Whether a class, apart from `object` and `tuple`, defines no operators, length or truth of its objects."""
+    for base in kind.__mro__:
+        if base in (tuple, object):
+            continue
         for name, member in vars(base).items():
             special = name.startswith("__") and name.endswith("__") and name not in _HARMLESS
             if special and not name.startswith("__dataclass_") and not _is_written_by_dataclass(member):

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from tinote.compiler.cache.describe import Describer, Description, Undescribable
+from tinote.compiler.cache.describe import Describer, Description, Undescribable, is_named_tuple
 from tinote.compiler.captures import Capture
 from tinote.compiler.function_source import FunctionSource, source_of
 from tinote.compiler.protocol import struct_of
@@ -112,7 +112,7 @@ class _Reachable:
             return
         self.paths[id(value)] = path
         self._kept.append(value)
-        if type(value) in (tuple, list):
+        if type(value) in (tuple, list) or is_named_tuple(type(value)):
             for position, item in enumerate(value):
                 self.add(item, ["item", path, position])
         elif type(value) is dict:

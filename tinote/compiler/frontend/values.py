@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import AddsAt, StructInfo, is_ours
+from tinote.compiler.pysource.origins import is_known_by_name
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var, literal_indices
 from tinote.ir.primitives import Primitive, surrogate
@@ -377,6 +378,14 @@ def is_plain(front: Any) -> bool:
     if isinstance(front, tuple | list | set):
         return all(is_plain(item) for item in front)
     return front is None or type(front) in (bool, int, float, str, range) or is_fixed(front)
+
+
+def is_known_by_class(callee: Any, args: Sequence[Any]) -> bool:
+    """Whether `isinstance` asks something of this package's or Python's own, for such classes."""
+    if callee is not isinstance or len(args) != 2:
+        return False
+    classes = args[1] if isinstance(args[1], tuple) else getattr(args[1], "__args__", (args[1],))
+    return all(isinstance(one, type) and is_known_by_name(one) for one in (type(args[0]), *classes))
 
 
 #: Operations that Python decides by an object's class alone, or by methods that few classes have.

@@ -8,13 +8,21 @@ import sys
 import sysconfig
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import Any
 
+#: Modules of Python's own whose names kernels know.
+_FIXED = ("builtins", "math", "typing", "operator", "_operator")
 _STANDARD = {"tinote", "numpy"} | sys.stdlib_module_names
 
 
 def is_ours(module: str | None) -> bool:
     """Whether a module belongs to this package."""
     return isinstance(module, str) and module.partition(".")[0] == "tinote"
+
+
+def is_known_by_name(thing: Any) -> bool:
+    """Whether a function or class is what its name says, for one version of Python and of this package."""
+    return "<locals>" not in thing.__qualname__ and (thing.__module__ in _FIXED or is_ours(thing.__module__))
 
 
 def is_standard(module: str | None) -> bool:

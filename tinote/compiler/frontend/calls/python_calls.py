@@ -17,7 +17,7 @@ from tinote.compiler.frontend.expansion import BuiltinParameters
 from tinote.compiler.frontend.python.names import captured, outside
 from tinote.compiler.frontend.python.side_effects import mutates, variation_of
 from tinote.compiler.frontend.scopes import LocalFunction
-from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value, is_fixed, is_plain
+from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value, is_fixed, is_known_by_class, is_plain
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import FUNCTIONS, is_ours, space_of
 from tinote.compiler.pysource.names import CaptureKind
@@ -150,7 +150,8 @@ def evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[st
     try:
         if callee is getattr and hasattr(args[0], args[1]):
             return captured(e, CaptureKind.ATTRIBUTE, args[0], args[1], callee(*args))
-        if not (is_fixed(callee) and is_plain([*args, *kwargs.values()])):
+        known = is_fixed(callee) and is_plain([*args, *kwargs.values()])
+        if not known and not is_known_by_class(callee, args):
             e.reproducible = False  # its result is not reproducible in another process
         if getattr(callee, "__tinote_static__", False):
             return outside(e, callee(*args, **kwargs))

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import structs, tensors
 from tinote.compiler.frontend.expressions.sparse_functions import LIST_METHODS, ListMethod, SparseList, is_list
-from tinote.compiler.frontend.python.names import captured
+from tinote.compiler.frontend.python.names import captured, outside
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
 from tinote.compiler.function_source import function_of
 from tinote.compiler.protocol import buffer_of, builtin_of, members_of, space_of
@@ -65,8 +65,8 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         e.error(f"{owner} has no attribute `{name}`", hint, kind=KernelNameError)
     except Exception as error:
         e.error(f"reading `{ast.unparse(node)}` at compile time failed: {type(error).__name__}: {error}")
-    if not e.is_static(found):  # an item of a named tuple
-        return e.force(found)
+    if _is_item(base, name, found):
+        return outside(e, found) if e.is_static(found) else e.force(found)
     buffer = buffer_of(base)
     if buffer is not None:
         if found is None and name in ("grad", "dual"):
@@ -86,6 +86,12 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         of_users = not isinstance(found, _MADE_ANEW) and builtin_of(found) is None
         return captured(e, CaptureKind.ATTRIBUTE, base, name, found) if of_users else found
     return captured(e, CaptureKind.ATTRIBUTE, base, name, found)
+
+
+def _is_item(base: Any, name: str, found: Any) -> bool:
+    """Whether an attribute is an item of a named tuple, which stays what it is."""
+    names = getattr(base, "_fields", ()) if isinstance(base, tuple) else ()
+    return name in names and tuple.__getitem__(base, names.index(name)) is found
 
 
 def _has_lists(base: Any) -> bool:
