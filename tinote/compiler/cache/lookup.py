@@ -142,6 +142,8 @@ class _Reachable:
         self.paths.setdefault(id(source.globals), ["globals", number])
         for name, cell in source.closure.items():
             self.paths.setdefault(id(cell), ["cell", number, name])
+        for name, value in source.defaults.items() if source.is_func else ():
+            self.add(value, ["default", number, name])
 
     def path_to(self, owner: Any) -> _Path:
         if isinstance(owner, ModuleType) and sys.modules.get(owner.__name__) is owner:
@@ -316,6 +318,8 @@ def _follow(reachable: _Reachable, captures: Sequence[Capture], path: _Path) -> 
             return reachable.sources[number].globals
         case ["cell", number, name]:
             return reachable.sources[number].closure[name]
+        case ["default", number, name]:
+            return reachable.sources[number].defaults[name]
         case ["argument", number]:
             argument = reachable.lookup.arguments[number]
             if isinstance(argument, TemplateArgument):
