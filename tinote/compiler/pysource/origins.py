@@ -22,7 +22,7 @@ def is_ours(module: str | None) -> bool:
 
 def is_known_by_name(thing: Any) -> bool:
     """Whether a function or class is what its name says, for one version of Python and of this package."""
-    return "<locals>" not in thing.__qualname__ and (thing.__module__ in _FIXED or is_ours(thing.__module__))
+    return "<" not in thing.__qualname__ and (thing.__module__ in _FIXED or is_ours(thing.__module__))
 
 
 def is_standard(module: str | None) -> bool:

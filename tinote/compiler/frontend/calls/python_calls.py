@@ -17,7 +17,15 @@ from tinote.compiler.frontend.expansion import BuiltinParameters
 from tinote.compiler.frontend.python.names import captured, outside
 from tinote.compiler.frontend.python.side_effects import mutates, variation_of
 from tinote.compiler.frontend.scopes import LocalFunction
-from tinote.compiler.frontend.values import Place, StaticTensor, StructValue, Value, is_fixed, is_known_by_class, is_plain
+from tinote.compiler.frontend.values import (
+    Place,
+    StaticTensor,
+    StructValue,
+    Value,
+    is_fixed,
+    is_known_by_class,
+    is_plain,
+)
 from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.protocol import FUNCTIONS, is_ours, space_of
 from tinote.compiler.pysource.names import CaptureKind
