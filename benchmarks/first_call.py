@@ -35,4 +35,19 @@ CASES = (
         at_most=0.01,
         most_rounds=10,
     ),
+    Case(
+        "first solution of Poisson's equation whose kernels are found on disk, after the import",
+        (
+            Contender(
+                "tinote",
+                "benchmarks.kit.diffusion",
+                "tinote",
+                {"kind": "even", "method": "multigrid", "with_set_up": 0},
+            ),
+        ),
+        {"n": 64},
+        mode=Mode.WARM_CALL,
+        at_most=0.2,
+        most_rounds=10,
+    ),
 )
