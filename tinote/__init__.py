@@ -42,12 +42,13 @@ from tinote.lang.exception import (
     TaichiSyntaxError,
     TaichiTypeError,
 )
+from tinote.lang.kernels import profiler
 from tinote.lang.kernels.calls import experimental, pyfunc, real_func, ref, sync
 from tinote.lang.kernels.func import func
 from tinote.lang.kernels.kernel import data_oriented, kernel
 from tinote.lang.maths import algorithms
 from tinote.lang.misc import cfg, is_arch_supported, is_logging_effective, set_logging_level
-from tinote.lang.session import missing, profiler
+from tinote.lang.session import missing
 from tinote.lang.session.state import arches, init, reset
 from tinote.lazy import load as _load
 

@@ -95,6 +95,8 @@ from tinote.lang.kernels.calls import sync as sync
 from tinote.lang.kernels.func import func as func
 from tinote.lang.kernels.kernel import data_oriented as data_oriented
 from tinote.lang.kernels.kernel import kernel as kernel
+from tinote.lang.kernels.profiler import clear_kernel_profiler_info as _clear_kernel_profiler_info
+from tinote.lang.kernels.profiler import print_kernel_profiler_info as _print_kernel_profiler_info
 from tinote.lang.maths.arithmetic import abs as abs
 from tinote.lang.maths.arithmetic import add as add
 from tinote.lang.maths.arithmetic import all as all
@@ -212,8 +214,6 @@ from tinote.lang.misc import cfg as cfg
 from tinote.lang.misc import is_arch_supported as is_arch_supported
 from tinote.lang.misc import is_logging_effective as is_logging_effective
 from tinote.lang.misc import set_logging_level as set_logging_level
-from tinote.lang.session.profiler import clear_kernel_profiler_info as _clear_kernel_profiler_info
-from tinote.lang.session.profiler import print_kernel_profiler_info as _print_kernel_profiler_info
 from tinote.lang.session.state import Arch as _Arch
 from tinote.lang.session.state import init as init
 from tinote.lang.session.state import reset as reset

@@ -108,6 +108,69 @@ def test_the_keyboard_reaches_every_panel(standalone, kernel):
     expect(page.get_by_role("tabpanel")).to_have_count(0)
 
 
+def test_a_page_has_the_roofline_that_was_measured(standalone, kernel, pictures):
+    ti.init()
+    a, b = (ti.field(ti.f32, shape=1 << 16, name=name) for name in "ab")
+
+    @ti.kernel
+    def smooth(weight: ti.f32):
+        for i in range(1, 65535):
+            b[i] = weight * (a[i - 1] + a[i + 1])
+        for i in a:
+            b[i] = ti.exp(ti.sin(b[i])) + ti.sin(2.0 * b[i])
+        for i in a:
+            a[i] = b[i]
+
+    smooth(0.5)
+    page = standalone(explore(smooth))
+    open_panel(page, "Roofline")
+    expect(page.get_by_role("tabpanel")).to_contain_text("not measured yet")
+    smooth.roofline(0.25)
+    page = standalone(explore(smooth))
+    open_panel(page, "Roofline")
+    loops = page.get_by_role("table", name="Loops").get_by_role("row")
+    expect(loops).to_have_count(4)
+    expect(page.locator(".roofs .loop")).to_have_count(2)  # a copy computes nothing
+    expect(page.locator(".source .note")).to_have_count(3)
+    expect(page.get_by_label("Argument weight")).to_have_value("0.25")
+    loops.nth(2).get_by_role("button").click()
+    page.mouse.move(0, 0)
+    poll(lambda: [text.strip() for text in lit(page, ".source")], ["for i in a:"])
+    pictures.of_page(page, "panel_roofline")
+    page.get_by_role("button", name="Measure").click()
+    expect(page.get_by_role("alert")).to_contain_text("in a running notebook")
+    expect(loops).to_have_count(4)
+    assert page.problems == []
+
+
+MEASURED = """\
+import tinote as ti
+ti.init()
+x = ti.field(ti.f32, 1 << 16)
+
+@ti.kernel
+def grow(by: ti.f32):
+    for i in x:
+        x[i] = by * x[i] + 1.0
+
+grow(0.5)
+explorer = ti.viz.explore(grow)
+explorer
+"""
+
+
+def test_a_button_measures_it_in_copies(notebook):
+    page = notebook(f"%load_ext tinote\n{MEASURED}")
+    page.run_all()
+    page.wait("document.querySelector('.tinote-explorer')?.dataset.painted")
+    page.page.get_by_role("tab", name="Roofline").click()
+    page.page.get_by_role("button", name="Measure", exact=True).click()
+    expect(page.page.locator(".tinote-explorer .roofs .loop")).to_have_count(1)
+    shown = "explorer._explored.everything()['panels']['0/roofline']['chart']['loops']"
+    assert page.python(f"print(x[0], len({shown}))") == "1.0 1"
+    assert page.problems == []
+
+
 def test_a_gradient_shows_what_it_saves(standalone, kernel):
     page = standalone(explore(kernel, gradient=True))
     open_panel(page, "Saved and recomputed")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import re
 import timeit
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -16,6 +18,7 @@ from tinote.compiler.inspect.stages import stages_of
 from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS
 from tinote.config import Config
 from tinote.errors import FieldError, KernelTypeError, TinoteError
+from tinote.lang.kernels import machine_ceilings
 from tinote.lang.kernels.kernel import is_current
 from tinote.runtime.profile import profile
 
@@ -350,6 +353,54 @@ def test_the_profiler_attributes_time_to_tasks(capsys: pytest.CaptureFixture[str
     assert ti.profiler.kernel_profiler_info() == []
     assert ti.profiler.query_kernel_profiler_info("work") is None
     assert "nothing was launched yet" in repr(ti.profiler.kernel_profiler_info())
+
+
+def test_the_profiler_says_what_part_of_the_ceiling_a_task_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("bandwidth", "peak"):
+        monkeypatch.setattr(machine_ceilings, name, lambda size, config, seen: 1e9)
+    ti.init(kernel_profiler=True)
+    x, count = ti.field(ti.f32, shape=1000), ti.field(ti.i32, shape=())
+    array = np.ones(4096, np.float32)
+
+    @ti.kernel
+    def known(by: ti.f32, a: ti.types.ndarray()):
+        for i in x:
+            x[i] += by
+        for i in range(a.shape[0]):
+            a[i] = by
+
+    @ti.kernel
+    def draws():
+        for i in x:
+            x[i] = ti.random()
+
+    @ti.kernel
+    def of_memory():
+        for i in range(count[None]):
+            x[i] = 1.0
+
+    def row(task: str) -> tuple[Any, str]:
+        table = ti.profiler.kernel_profiler_info()
+        return next((one, cells[-1]) for one, cells in zip(table, table._rows(), strict=True) if one.task == task)
+
+    def expected(nbytes: int, nanoseconds: int) -> str:
+        return f"{100 * nbytes / nanoseconds:.0f} %"
+
+    for _ in range(3):
+        known(1.0, array)
+        draws()
+        of_memory()
+    for task, nbytes in (("known.0", 8 * 1000), ("known.2", 4 * 4096), ("draws.0", 4 * 1000)):
+        measured, part = row(task)
+        assert measured.least_of_last == measured.least and part == expected(nbytes, measured.least)
+    assert row("of_memory.0")[1] == "—", "what the launch found in memory is not known any more"
+    # Other arguments: the times of earlier launches say nothing about these.
+    known(1.0, array[:64])
+    measured, part = row("known.2")
+    assert part == expected(4 * 64, measured.least_of_last)
+    del known
+    gc.collect()
+    assert row("known.2")[1] == "—"
 
 
 def test_a_launch_that_fails_is_measured_up_to_there() -> None:

@@ -10,6 +10,7 @@ passes are loaded, which is why they, and code generation, are lazy imports of t
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -387,7 +388,10 @@ class Specialisation:
 
     def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, arrays: tuple[Buffer, ...]) -> Native:
         kind = Profiled if metadata.clocks else Native
-        return kind(metadata, binary, origin, self.config, self._memory_for, arrays)
+        native = kind(metadata, binary, origin, self.config, self._memory_for, arrays)
+        if isinstance(native, Profiled):
+            native.owner = weakref.ref(self)
+        return native
 
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""

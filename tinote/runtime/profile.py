@@ -5,7 +5,8 @@ compiled with clocks (`ti.init(kernel_profiler=True)`).
 import threading
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import ref
 
 from tinote.source import Span
 
@@ -24,9 +25,18 @@ class Clock(NamedTuple):
     by: str = "CPU"
 
 
+class ProfiledLaunch(NamedTuple):
+    """The code that was launched (alive as long as its kernel), the numbers that it got, and its arrays' shapes."""
+
+    code: ref[Any]
+    numbers: tuple[Any, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+
 class Measured(NamedTuple):
     """The launches of one task so far; times in nanoseconds. Under the dialect's names, `min`, `max` and `avg`, they
-    are in milliseconds, and `counter` is how many there were. `by`: what measured them.
+    are in milliseconds, and `counter` is how many there were. `by`: what measured them. `last`: the last launch, if
+    it is known; `least_of_last`: the least time of launches like that one since the last that was not.
     """
 
     kernel: str
@@ -37,6 +47,8 @@ class Measured(NamedTuple):
     least: int
     most: int
     by: str = "CPU"
+    last: ProfiledLaunch | None = None
+    least_of_last: int = 0
 
     @property
     def mean(self) -> float:
@@ -68,14 +80,14 @@ class Profile:
         self._launched: dict[str, Measured] = {}
         self._trace: deque[tuple[str, str, int]] = deque(maxlen=_TRACE_LENGTH)
 
-    def record(self, times: Iterable[tuple[Clock, int]]) -> None:
+    def record(self, times: Iterable[tuple[Clock, int]], launch: ProfiledLaunch | None = None) -> None:
         """One launch: what each of its tasks took, in nanoseconds."""
         with self._lock:
             whole = 0
             clock: Clock | None = None
             for clock, taken in times:
                 key = (clock.kernel, clock.task, clock.span, clock.by)
-                self._measured[key] = _added(self._measured.get(key), clock, taken)
+                self._measured[key] = _added(self._measured.get(key), clock, taken, launch)
                 self._trace.append((clock.kernel, clock.task, taken))
                 whole += taken
             if clock is not None:
@@ -105,11 +117,16 @@ class Profile:
             self._trace.clear()
 
 
-def _added(old: Measured | None, clock: Clock, taken: int) -> Measured:
+def _added(old: Measured | None, clock: Clock, taken: int, launch: ProfiledLaunch | None = None) -> Measured:
     if old is None:
-        return Measured(clock.kernel, clock.task, clock.span, 1, taken, taken, taken, clock.by)
+        return Measured(clock.kernel, clock.task, clock.span, 1, taken, taken, taken, clock.by, launch, taken)
     return old._replace(
-        count=old.count + 1, total=old.total + taken, least=min(old.least, taken), most=max(old.most, taken)
+        count=old.count + 1,
+        total=old.total + taken,
+        least=min(old.least, taken),
+        most=max(old.most, taken),
+        last=launch,
+        least_of_last=min(old.least_of_last, taken) if launch == old.last else taken,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tinote.compiler.launch.metadata import ExecutableMetadata
+from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.ir.checked_accesses import CheckedAccesses
 from tinote.ir.launch_values import SymbolicRegions, SymbolicShapes
@@ -60,6 +61,23 @@ class GradientFacts(NamedTuple):
     copied: tuple[Buffer, ...]
     regions: SymbolicRegions
     in_order: bool = False
+
+    def refuse_lost(self) -> None:
+        """Raise `DifferentiationError` where the gradient, outside of a tape, needs values that the launch has lost."""
+        for buffer, span in self.old_values:
+            raise DifferentiationError(
+                f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
+                span,
+                hint="launch the kernel in a tape: it keeps them",
+            )
+        for buffer, read, written in self.overwritten:
+            raise DifferentiationError(
+                f"the gradient needs the value of '{buffer.name}' that is read here, "
+                "but the kernel has overwritten it since",
+                read,
+                hint="launch the kernel in a tape: it keeps what is overwritten",
+                notes=[Note("overwritten here", written)],
+            )
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
         """The same of the memory that a launch binds to the code's buffers; `regions` stay as they are."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.config import Config
@@ -19,7 +19,7 @@ from tinote.lazy import lazy
 from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
-from tinote.runtime.profile import Clock, profile
+from tinote.runtime.profile import Clock, ProfiledLaunch, profile
 from tinote.runtime.resident import lease_at
 from tinote.runtime.seam import active_listener, listeners, silently
 
@@ -311,6 +311,15 @@ class Native:
         """The type and the place of each scalar argument, as bytes from the begin of the slots."""
         return tuple([(t.name, 8 * k) for k, t in enumerate(self.parameters)])
 
+    def last_numbers(self) -> tuple[Any, ...]:
+        """The scalar arguments of the last launch, as the block has them that it used; zeros before the first."""
+        block = self._acquire()
+        try:
+            form = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
+            return form.unpack_from(block.slots)
+        finally:
+            self._release(block)
+
     def launch_in_order(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Launch on one thread, without notifying the listener: sums of floats have one order."""
         launcher = self.launcher
@@ -405,10 +414,17 @@ def address_sources(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
 
 
 class Profiled(Native):
-    """The same with clocks in it: every launch reports to the process's profile what its tasks took."""
+    """The same with clocks in it: every launch reports to the process's profile what its tasks took. `owner`: the
+    specialisation that it is the code of.
+    """
+
+    owner: ref[Any] | None = None
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        return self.timed(values, profile.record)
+        specialisation = self.owner and self.owner()
+        numbers = values[self._arrays : len(values) - bool(specialisation and specialisation.uses_random)]
+        launch = ProfiledLaunch(ref(self), tuple(numbers), tuple([array.shape for array in values[: self._arrays]]))
+        return self.timed(values, lambda times: profile.record(times, launch))
 
     def timed(self, values: Sequence[Any], report: Callable[[list[tuple[Clock, int]]], None]) -> tuple[Any, ...]:
         """A launch whose tasks' times, in nanoseconds, go to `report`."""

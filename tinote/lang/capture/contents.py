@@ -34,7 +34,7 @@ from tinote.lang.data.structs import Struct
 #: the contents of immutable objects
 FIXED = object()
 #: Modules whose functions have effects other than on memory.
-SHOWS = ("tinote.viz", "tinote.tools", "tinote.ui", "tinote.magics", "tinote.lang.session.profiler")
+SHOWS = ("tinote.viz", "tinote.tools", "tinote.ui", "tinote.magics", "tinote.lang.kernels.profiler")
 #: Types that Python code mutates in place.
 CONTAINERS = (list, dict, set, deque, np.ndarray)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from tinote.compiler.requests import GRADIENT
-from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, broken_gradient_path, users_trace
+from tinote.errors import DifferentiationError, TinoteError, at_users_frames, broken_gradient_path, users_trace
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, declared_constant
 from tinote.lang.kernels.changed_inputs import warn_of_changes
 from tinote.lang.session.owners import claim, needs_no_claims
@@ -14,7 +14,6 @@ from tinote.lazy import lazy
 from tinote.source import caller
 
 if TYPE_CHECKING:
-    from tinote.compiler.launch.memory_facts import GradientFacts
     from tinote.lang.kernels import roofline
     from tinote.lang.kernels.roofline import Roofline
 else:
@@ -47,7 +46,7 @@ class KernelGradient(Generic[P]):
             if open_recorder is not None and open_recorder.preparing_gradient():
                 instance, values = self._kernel.prepare(args, kwargs)
             facts = instance.specialisation.gradient_facts(request)
-            _refuse_lost(facts)
+            facts.refuse_lost()
             arguments = arguments_of(instance, values, request)
             arguments.refuse_broken_paths()
             arguments.refuse_shared()
@@ -71,29 +70,10 @@ class KernelGradient(Generic[P]):
     def roofline(self, /, *args: P.args, **kwargs: P.kwargs) -> Roofline:
         """What the gradient computes and moves, loop by loop, as `Kernel.roofline` says of a launch."""
         instance, values = self._kernel.prepare(args, kwargs)
-        _refuse_lost(instance.specialisation.gradient_facts())
         return roofline.roofline_of(instance, values, GRADIENT)
 
     def __repr__(self) -> str:
         return f"<gradient of {self._kernel!r}>"
-
-
-def _refuse_lost(facts: GradientFacts) -> None:
-    """Raise where the gradient needs values that are gone after the launch."""
-    for buffer, span in facts.old_values:
-        raise DifferentiationError(
-            f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
-            span,
-            hint="launch the kernel in a tape: it keeps them",
-        )
-    for buffer, read, written in facts.overwritten:
-        raise DifferentiationError(
-            f"the gradient needs the value of '{buffer.name}' that is read here, "
-            "but the kernel has overwritten it since",
-            read,
-            hint="launch the kernel in a tape: it keeps what is overwritten",
-            notes=[Note("overwritten here", written)],
-        )
 
 
 def _refuse_nothing(arguments: Arguments) -> None:

@@ -1,1 +1,1 @@
-"""The session: options, the fields that are alive, recorders and watchers, the profiler."""
+"""The session: options, the fields that are alive, recorders and watchers."""

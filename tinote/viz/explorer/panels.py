@@ -26,12 +26,12 @@ class ExplorerPanel(NamedTuple):
     make: Callable[[Stages, Rows], Json]
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Json], empty: str) -> Json:
+def table_of(title: str, columns: Sequence[str], rows: Sequence[Json], empty: str) -> Json:
     """A table as the page shows it; `empty` stands where it has no rows."""
     return {"title": title, "columns": list(columns), "rows": list(rows), "empty": empty}
 
 
-def _row(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
+def row_of(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
     """A row: where it comes from, its cells (the first one names it), and `tone` "good" or "costly" if it is one."""
     return {"place": location, "cells": cells, "tone": tone}
 
@@ -45,7 +45,7 @@ def _tasks(stages: Stages, rows: Rows) -> Json:
     shown = [_task(plan, number, rows) for number, plan in enumerate(plans)]
     own = "private copies" if any(plan.workgroups is None for plan in plans) else "workgroups"
     columns = ("task", "line", "schedule", "iterations", own, "atomics left", "checks", "reads", "writes")
-    return {"tables": [_table("Tasks, in the order in which they run", columns, shown, "a launch does nothing")]}
+    return {"tables": [table_of("Tasks, in the order in which they run", columns, shown, "a launch does nothing")]}
 
 
 def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
@@ -54,7 +54,7 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
     if plan.workgroups is not None:
         own = [str(plan.workgroups) if plan.iterations is not None else f"at most {plan.workgroups}"]
     hard = [use for use in plan.atomics if not use.plain]
-    return _row(
+    return row_of(
         rows.location(plan.span),
         str(number),
         _line(plan.span),
@@ -96,11 +96,11 @@ def _loops(stages: Stages, rows: Rows) -> Json:
         location = rows.location(Span(verdict.file, verdict.line, verdict.column))
         word, tone = verdict.summary, "good" if verdict.width > 1 else "costly"
         why = verdict.against
-        shown.append(_row(location, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
+        shown.append(row_of(location, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
         if location[0] >= 0:
             notes.append({"row": location[0], "text": word, "tone": tone, "title": verdict.advice or why})
     columns = ("line", "loop", "in short", "reasons")
-    loops = _table("Loops", columns, shown, "no loop to vectorise")
+    loops = table_of("Loops", columns, shown, "no loop to vectorise")
     return {"tables": [loops, _decisions(stages, rows)], "notes": notes}
 
 
@@ -108,10 +108,10 @@ def _decisions(stages: Stages, rows: Rows) -> Json:
     """The remarks of the steps, in the order of the source as it is shown; what it does not show is at the end."""
     located = [(rows.location(one.loc), one) for one in stages.remarks]
     shown = [
-        _row(location, _line(one.loc), one.step, one.text, tone="good" if one.done else "")
+        row_of(location, _line(one.loc), one.step, one.text, tone="good" if one.done else "")
         for location, one in sorted(located, key=lambda pair: (pair[0][0] < 0, pair[0], pair[1].loc[:3]))
     ]
-    return _table("What the compiler decided", ("line", "step", "what it did, or why it did not"), shown, "nothing")
+    return table_of("What the compiler decided", ("line", "step", "what it did, or why it did not"), shown, "nothing")
 
 
 # What a gradient costs
@@ -125,7 +125,7 @@ def _costs(stages: Stages, rows: Rows) -> Json:
 
 def _saved(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
-        _row(
+        row_of(
             rows.location(saved.span),
             f"copy of {saved.name}" if saved.copy else saved.name,
             _line(saved.span),
@@ -138,7 +138,7 @@ def _saved(costs: GradientCosts, rows: Rows) -> Json:
         for saved in costs.saved
     ]
     columns = ("saved", "line", "type", "each", "how many", "together")
-    return _table("Saved for the reverse part", columns, shown, "nothing: all that is needed is computed again")
+    return table_of("Saved for the reverse part", columns, shown, "nothing: all that is needed is computed again")
 
 
 def _total(saved: Saved) -> str:
@@ -149,11 +149,11 @@ def _total(saved: Saved) -> str:
 
 def _recomputed(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
-        _row((rows.location(found.span)[0], 0, -1), _line(found.span), str(found.again), str(found.factors))
+        row_of((rows.location(found.span)[0], 0, -1), _line(found.span), str(found.again), str(found.factors))
         for found in costs.recomputed
     ]
     columns = ("line", "operations computed again", "for derivatives only")
-    return _table("Computed again", columns, shown, "nothing")
+    return table_of("Computed again", columns, shown, "nothing")
 
 
 def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
@@ -164,7 +164,7 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
     }
     counts = Counter(costs.accumulated)
     shown = [
-        _row(
+        row_of(
             rows.location(added.span),
             added.target,
             _line(added.span),
@@ -175,7 +175,7 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
         for added, count in counts.items()
     ]
     columns = ("adjoint", "line", "how it is added to", "memory")
-    return _table("Adjoints", columns, shown, "nothing is added to")
+    return table_of("Adjoints", columns, shown, "nothing is added to")
 
 
 PANELS = {

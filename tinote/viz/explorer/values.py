@@ -11,22 +11,45 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.observe import CopiedMemory, Seen, observe
 from tinote.compiler.inspect.observe_adjoints import Adjoints, observed_adjoints, primals_of
 from tinote.compiler.inspect.stages import Stage
-from tinote.compiler.requests import defaults_of
+from tinote.compiler.launch.native import Native
+from tinote.compiler.requests import PRIMAL, defaults_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import StepLimitError
 from tinote.ir.lanes import LoadTile, StoreTile
 from tinote.ir.memory import Buffer, Number
 from tinote.ir.nodes import Atomic, Function, Local, NewStack, Op, Push, Set, Store, Var
 from tinote.ir.query import walk
-from tinote.ir.types import element_type
+from tinote.ir.types import Scalar, element_type, is_float
+from tinote.lang.data.matrix import numpy_type
+
+#: The integers below it are exact in JavaScript.
+_MOST_EXACT = 2**53
 
 
-def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
-    """The scalar arguments, which the user gives before values can be observed."""
+def parameters_of(specialisation: Specialisation, last: Sequence[Number] = ()) -> list[dict[str, Any]]:
+    """The scalar arguments that a user gives to observe or measure the kernel, with the ones in `last`; without these,
+    those of the last launch.
+    """
+    code = next((code for request, code in specialisation.results() if request is PRIMAL), None)
+    params = specialisation.lowered.function.region.params
+    last = last or (code.last_numbers() if isinstance(code, Native) else [0] * len(params))
     return [
-        {"name": v.name or f"argument {n}", "float": element_type(v.type).kind == "f"}
-        for n, v in enumerate(specialisation.lowered.function.region.params)
+        {"name": v.name or f"argument {n}", "last": _as_input(value, element_type(v.type))}
+        for n, (v, value) in enumerate(zip(params, last, strict=True))
     ]
+
+
+def _as_input(value: Number, t: Scalar) -> str:
+    """A number as a user would write it; 0 for one that a page does not have exactly."""
+    if is_float(t):
+        return str(numpy_type(t).type(value))
+    return str(int(value)) if abs(value) < _MOST_EXACT else "0"
+
+
+def numbers_for(fn: Function, given: Sequence[float]) -> list[float]:
+    """The numbers that a user has given, in the types of the parameters; those beyond these are dropped."""
+    params = fn.region.params
+    return [float(a) if is_float(element_type(v.type)) else int(a) for v, a in zip(params, given, strict=False)]
 
 
 def observed_values(
@@ -48,9 +71,7 @@ def observed_values(
     if specialisation.arrays:
         raise TinoteError("this kernel takes arrays, which have their memory only during a launch")
     # A gradient may have parameters of its own after the kernel's: seeds of what it returns.
-    given = [*arguments, *([seed or 0] * len(fn.region.params))][: len(fn.region.params)]
-    params = fn.region.params
-    values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]
+    values = numbers_for(fn, [*arguments, *([seed or 0] * len(fn.region.params))])
     defaults = defaults_of(specialisation.config)
     seeds = {} if differentiated is None or seed is None else _seeds(specialisation, differentiated, seed)
     found = observe(fn, values, CopiedMemory(specialisation.memory, seeds), iteration, defaults)

@@ -39,6 +39,7 @@ from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
 from tinote.viz.explorer.programs import ExploredProgram, captured_program, tape_program
+from tinote.viz.explorer.roofline import measure_in_copies, roofline_panel
 from tinote.viz.explorer.rows import Rows, lines_in_columns
 from tinote.viz.explorer.values import has_scalar_results, observed_values, parameters_of
 from tinote.viz.notebook.front_end import Bundle, cell_id, users_names, with_picture
@@ -59,6 +60,8 @@ SCRIPTS = (
     "explorer/flow.js",
     "explorer/panels.js",
     "explorer/values.js",
+    "draw/axes.js",
+    "explorer/roofline.js",
     "explorer/state.js",
     "explorer/glossary.js",
     "explorer/explorer.js",
@@ -157,6 +160,8 @@ class Explorer(Documented, anywidget.AnyWidget):
                     self.send({"kind": "previous", **self._explored.previous(view, stage)})
                 case "observe":
                     self.send({"kind": "observed", **self._observe(message)})
+                case "measure":
+                    self.send({"kind": "panel", **self._explored.measured(int(message["view"]), message["arguments"])})
                 case "panel":
                     self.send({"kind": "panel", **self._explored.panel(int(message["view"]), str(message["panel"]))})
 
@@ -289,7 +294,7 @@ class Explored:
         return {
             "view": view,
             "sources": [_source(s) for s in stages.sources],
-            "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
+            "panels": self._panels(view, stages),
             "stages": shown,
             "start": stages.first_shown,
             "alone": not stages.stages[stages.first_shown].derived,
@@ -377,14 +382,35 @@ class Explored:
                 self._previous[view] = describe_error(error)
         return self._previous[view]
 
+    def _panels(self, view: int, stages: Stages) -> list[tuple[str, str]]:
+        """The panels of a view that have tables, with their titles."""
+        found = [(name, panel.title) for name, panel in PANELS.items() if panel.applies(stages)]
+        specialisation = self._views[view].specialisation
+        runs_here = specialisation is not None and specialisation.config.arch == "cpu"
+        return [*found, ("roofline", "Roofline")] if runs_here else found
+
     def panel(self, view: int, name: str) -> dict[str, Any]:
         """What stands in a panel: tables, and notes for the rows of the source."""
-        stages = self._stages(view)
+        stages, specialisation = self._stages(view), self._views[view].specialisation
         assert isinstance(stages, Stages)
+        rows = Rows(stages.sources)
         try:
-            return {"view": view, "panel": name, **PANELS[name].make(stages, Rows(stages.sources))}
+            if name == "roofline":
+                assert specialisation is not None
+                return {"view": view, "panel": name, **roofline_panel(specialisation, stages.gradient, rows)}
+            return {"view": view, "panel": name, **PANELS[name].make(stages, rows)}
         except Exception as error:
             return {"view": view, "panel": name, "problem": describe_error(error)}
+
+    def measured(self, view: int, arguments: Sequence[float]) -> dict[str, Any]:
+        """The panel of the roofline, measured once more, with these scalar arguments."""
+        stages, specialisation = self._stages(view), self._views[view].specialisation
+        assert isinstance(stages, Stages) and specialisation is not None
+        try:
+            measure_in_copies(specialisation, stages.gradient, arguments)
+        except Exception as error:
+            return {**self.panel(view, "roofline"), "refused": describe_error(error)}
+        return self.panel(view, "roofline")
 
     def observed(
         self,
@@ -418,7 +444,7 @@ class Explored:
                         lines[f"{number}/{n}"] = self.stage(number, n)
                         if self._views[number].previous is not None:
                             previous[f"{number}/{n}"] = self.previous(number, n)
-                for name in [name for name, panel in PANELS.items() if panel.applies(stages)]:
+                for name, _ in self._panels(number, stages):
                     panels[f"{number}/{name}"] = self.panel(number, name)
             # After the lines: they bring times and counts with them. A page has LLVM's passes if they have been shown.
             views.append({**self.view(number), "passes": False})

@@ -206,7 +206,15 @@ class Explorer {
         values: () => this.values.draw(),
         glossary: () => this.glossary.draw(),
       },
+      { roofline: (content, tables) => this.roofline.draw(content, tables) },
     );
+    this.roofline = new Roofline({
+      ask: (numbers) => {
+        this.panelContents.get(this.view).set("roofline", { waiting: true });
+        this.panels.receive("roofline");
+        say(this.model, { kind: "measure", view: this.view, arguments: numbers });
+      },
+    });
     this.values = new Values({
       ask: (question) =>
         say(this.model, { kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),

@@ -41,6 +41,12 @@ function showPage(root, data) {
     send: (message) => {
       if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
       else if (message.kind === "panel") reply({ kind: "panel", ...data.panels[`${message.view}/${message.panel}`] });
+      else if (message.kind === "measure")
+        reply({
+          kind: "panel",
+          ...data.panels[`${message.view}/roofline`],
+          refused: "Loops are measured in a running notebook, on the machine that runs it.",
+        });
       else if (message.kind === "observe")
         reply({
           kind: "observed",

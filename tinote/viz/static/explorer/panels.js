@@ -5,11 +5,13 @@
  * `host.ask(name)` asks for a panel's tables; `host.pointed(place)` and `host.chosen(place)` tell that a row is
  * pointed at or chosen, `host.left()` that none is; `host.changed()` that the panel in sight, or its notes, have
  * changed. A panel is made of tables, or draws itself: `drawn` names those that do, as functions that give an element.
+ * `framed`: what stands around the tables of a panel, as functions of its content and the tables.
  */
 class Panels {
-  constructor(host, drawn) {
+  constructor(host, drawn, framed) {
     this.host = host;
     this.drawn = drawn;
+    this.framed = framed;
     this.id = `tinote-panels-${nextId++}`;
     this.contents = new Map();
     this.known = [];
@@ -131,7 +133,10 @@ class Panels {
     else if (content.problem)
       this.body.replaceChildren(make("pre", { class: "panel-problem", role: "alert" }, content.problem));
     else if (content.waiting) this.body.replaceChildren(make("p", { class: "empty" }, "computing …"));
-    else this.body.replaceChildren(...content.tables.map((table) => this.#table(table)));
+    else {
+      const tables = content.tables.map((table) => this.#table(table));
+      this.body.replaceChildren(...(this.framed[this.open]?.(content, tables) ?? tables));
+    }
     this.body.dataset.filled = content?.waiting ? "" : this.open;
     this.reveal();
   }

@@ -1,6 +1,17 @@
 // The panel of observed values: a form for the iteration and the arguments, and what each line of the stage on the
 // right evaluated to.
 
+/** Labelled inputs for the scalar arguments of a kernel, with those of its last launch in them, and what they hold. */
+function argumentInputs(parameters) {
+  const inputs = parameters.map(({ name, last }) =>
+    make("input", { type: "text", inputmode: "decimal", value: last, size: 6, "aria-label": `Argument ${name}` }),
+  );
+  return {
+    labels: parameters.map(({ name }, n) => make("label", {}, `${name} `, inputs[n])),
+    numbers: () => inputs.map((input) => Number(input.value) || 0),
+  };
+}
+
 /**
  * `host.ask(question)` sends { iteration, arguments } to the kernel, `host.go(line)` selects a line of the right pane,
  * `host.pointed(line)` highlights it, `host.left()` nothing; `host.drawn()` asks for the panel to be drawn again.
@@ -41,10 +52,9 @@ class Values {
   /** Another view: which arguments its kernel takes, and whether it is a gradient of a result of one number. */
   offer(parameters, seeded) {
     this.seeded.hidden = !seeded;
-    this.inputs = parameters.map(({ name }) =>
-      make("input", { type: "text", inputmode: "decimal", value: "0", size: 6, "aria-label": `Argument ${name}` }),
-    );
-    this.rest.replaceChildren(...parameters.map(({ name }, n) => make("label", {}, `${name} `, this.inputs[n])));
+    const { labels, numbers } = argumentInputs(parameters);
+    this.numbers = numbers;
+    this.rest.replaceChildren(...labels);
     this.answer = null;
   }
 
@@ -65,7 +75,7 @@ class Values {
     this.answer = { waiting: true };
     this.host.ask({
       iteration: numbers(this.iteration.value),
-      arguments: this.inputs.map((input) => Number(input.value) || 0),
+      arguments: this.numbers(),
       seed: this.seeded.hidden || !Number.isFinite(parseFloat(this.seed.value)) ? null : parseFloat(this.seed.value),
     });
     this.host.drawn();

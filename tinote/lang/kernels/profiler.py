@@ -12,13 +12,20 @@ by timestamps at the begin and the end of each; where it has none, a task takes 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tinote.errors import TinoteError
 from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import session
 from tinote.lang.tables import ShownAsTable, table_as_text
+from tinote.lazy import lazy
 from tinote.runtime.profile import Measured, profile
 from tinote.source import location_name
+
+if TYPE_CHECKING:
+    from tinote.lang.kernels import roofline
+else:
+    roofline = lazy("tinote.lang.kernels.roofline")
 
 __all__ = [
     "ProfileTable",
@@ -34,7 +41,9 @@ __all__ = [
 class ProfileTable(ShownAsTable, list[Measured]):
     """A table of times: one row for each task, the most expensive first.
 
-    Times are in milliseconds. Where a GPU ran some of them, it shows what measured each.
+    Times are in milliseconds. "of the ceiling" is what the fastest launch with the last arguments has reached of what
+    this machine moves and computes (`kernel.roofline` gives the reasons), on the CPU, where the arguments determine how
+    often loops run. Where a GPU ran some of the tasks, it shows what measured each.
 
     Examples
     --------
@@ -45,7 +54,8 @@ class ProfileTable(ShownAsTable, list[Measured]):
     @property
     def _heads(self) -> tuple[str, ...]:  # type: ignore[override]
         measured = ("measured by",) if self._tells_by else ()
-        return ("task", "place", *measured, "share", "launches", "total ms", "least ms", "mean ms", "most ms")
+        times = ("total ms", "least ms", "mean ms", "most ms")
+        return ("task", "place", *measured, "share", "launches", *times, "of the ceiling")
 
     @property
     def _left(self) -> int:  # type: ignore[override]
@@ -69,8 +79,9 @@ class ProfileTable(ShownAsTable, list[Measured]):
                 f"{100 * m.total / whole:.1f} %",
                 str(m.count),
                 *(f"{1e-6 * t:.3f}" for t in (m.total, m.least, m.mean, m.most)),
+                "—" if part is None else f"{100 * part:.0f} %",
             )
-            for m in self
+            for m, part in zip(self, roofline.fractions(self), strict=True)
         ]
 
 
