@@ -465,8 +465,8 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
         "def f(v, s): return weighted(v, weights, s * 0.5 + 1, 2)\ng = ti.ad.value_and_grad(f)\nby = 0.5\n"
         "def call(): return g(p, by)", "by = -3.0", 2, 6
     ),
-    "what may raise in Python": (
-        "def f(v): return cubes(v) / 3.0\ng = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 0, 0
+    "what may raise in Python, and does not": (
+        "def f(v): return cubes(v) / 3.0\ng = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 2, 6
     ),
     "elements that Python reads": (
         "def f(v):\n    into(v)\n    return y[0]\ng = ti.ad.value_and_grad(f)\ndef call(): return g(p)", "p *= 2", 0, 0

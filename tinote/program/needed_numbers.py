@@ -12,7 +12,22 @@ from typing import Any
 from tinote.program import operations as ops
 
 #: Of floats, these cannot fail.
-_ALWAYS = {"add", "subtract", "multiply", "negative", "absolute", "scale", "lt", "le", "gt", "ge", "eq", "ne"}
+_ALWAYS = {
+    "add",
+    "subtract",
+    "multiply",
+    "negative",
+    "absolute",
+    "scale",
+    "sqrt",
+    "divide",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+}
 _ONE = 0x3FF0000000000000
 _ZERO = ops.Constant("f", 0)
 
@@ -53,7 +68,9 @@ def _operand(step: ops.Compute) -> ops.Operand | None:
 def _cannot_fail(step: ops.Operation) -> bool:
     match step:
         case ops.Compute(operation, _, operands):
-            return operation in _ALWAYS and all(one.kind == "f" for one in operands)
+            if operation == "select":
+                return True
+            return (operation in _ALWAYS or operation.startswith("quiet.")) and all(one.kind == "f" for one in operands)
         case ops.LoadElement(_, source):
             return source.type != "u64"
         case _:

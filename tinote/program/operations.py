@@ -166,7 +166,7 @@ class LoadElement(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """A register gets the result of an operation (`interpret.OPERATIONS`)."""
+    """A register gets the result of an operation (`interpret.OPERATIONS`), or of a function (`calls_function`)."""
 
     operation: str
     register: Register

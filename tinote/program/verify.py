@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from tinote.ir.types import scalar_named
 from tinote.program import operations as ops
-from tinote.program.interpret import OPERATIONS, places
+from tinote.program.interpret import OPERATIONS, calls_function, places
 from tinote.program.program import Path, Program
 from tinote.source import NOWHERE, Span
 
@@ -152,7 +152,10 @@ class _Verifier:
                 if math.prod(source.shape) != 1:
                     self.fail("a load takes one element")
             case ops.Compute(operation, _, operands):
-                if operation not in OPERATIONS or len(operands) != OPERATIONS[operation].operands:
+                if calls_function(operation):
+                    if not 1 <= len(operands) <= 2 or any(one.kind != "f" for one in operands):
+                        self.fail(f"'{operation}' is a function of one or two floats")
+                elif operation not in OPERATIONS or len(operands) != OPERATIONS[operation].operands:
                     self.fail(f"'{operation}' of {len(operands)} numbers is not an operation")
             case ops.End(result):
                 for view in ops.arrays_of(result):

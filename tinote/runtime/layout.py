@@ -83,6 +83,8 @@ REPLAY_SEED = 7  # register, counter, what seeds begin with
 REPLAY_REAL = 8  # register, integer register
 REPLAY_EXACT = 9  # register, integer register
 REPLAY_REALS = 10  # arithmetic, register, two operands
+REPLAY_SELECT = 21  # register, a condition, what it gets if that holds, and if not
+REPLAY_CALL = 22  # a function of the process, which reads and sets registers, and gives a status
 REPLAY_INTEGERS = 11  # arithmetic, register, two operands
 REPLAY_BRANCH = 12  # register, word to go on at if it is zero
 REPLAY_CONVERT = 13  # type, to, type, from, rank, (extent, stride of each)…
@@ -107,6 +109,7 @@ REPLAY_ADD = 0  # a + b
 REPLAY_SUBTRACT = 1  # a - b
 REPLAY_MULTIPLY = 2  # a * b
 REPLAY_TRUE_DIVIDE = 3  # a / b
+REPLAY_DIVIDE = 11  # a / b by IEEE 754: of 0, too
 REPLAY_FLOOR_DIVIDE = 4  # a // b
 REPLAY_REMAINDER = 5  # a % b
 REPLAY_FLOAT_POWER = 6  # a ** b
@@ -114,12 +117,12 @@ REPLAY_NEGATIVE = 7  # -a
 REPLAY_ABSOLUTE = 8  # |a|
 REPLAY_SQRT = 9  # √a
 REPLAY_SCALE = 10  # a * b, b where that is 0
-REPLAY_LT = 11  # a < b
-REPLAY_LE = 12  # a <= b
-REPLAY_GT = 13  # a > b
-REPLAY_GE = 14  # a >= b
-REPLAY_EQ = 15  # a == b
-REPLAY_NE = 16  # a != b
+REPLAY_LT = 12  # a < b
+REPLAY_LE = 13  # a <= b
+REPLAY_GT = 14  # a > b
+REPLAY_GE = 15  # a >= b
+REPLAY_EQ = 16  # a == b
+REPLAY_NE = 17  # a != b
 # --- made from native/layout.c: end
 
 #: Invocations that run side by side on a GPU.

@@ -10,6 +10,7 @@ from typing import Any
 from tinote.ir.types import scalar_named
 from tinote.lang.session.state import SEED_STEP, session
 from tinote.program import operations as ops
+from tinote.program.interpret import calls_function
 from tinote.program.overflow import EXACT
 from tinote.program.program import Path, Program
 from tinote.runtime import layout
@@ -28,10 +29,10 @@ _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 class Instructions(ABC):
     """`words` are the instructions, `cells` the initial contents of registers and of the constants after them. `ends`:
     the ends of the step. By the word at which an instruction begins: `spans`, the place of one that may fail;
-    `launches`, the launches; `begins`, the step whose first instruction it is. `main`: the word at which the steps
-    begin. `counter_register`: that of the number of launches so far that drew random numbers. `always`: copies that are
-    made even after a failure, if the word was passed at which their source was filled: that word, and the start and end
-    of the copy.
+    `launches`, the launches; `computed`, arithmetic that may fail, with the places of its operands; `begins`, the step
+    whose first instruction it is. `main`: the word at which the steps begin. `counter_register`: that of the number of
+    launches so far that drew random numbers. `always`: copies that are made even after a failure, if the word was
+    passed at which their source was filled: that word, and the start and end of the copy.
 
     `length`: stop after this number of steps. `ready`: the complete paths of a partial plan that may be taken. A run
     that is not known before its first step to take one of them does nothing.
@@ -43,6 +44,7 @@ class Instructions(ABC):
         self.words: list[int] = []
         self.spans: dict[int, Span] = {}
         self.launches: dict[int, ops.Launch] = {}
+        self.computed: dict[int, tuple[str, list[int]]] = {}
         self._length = length
         self._ready = ready
         self.main = 0
@@ -85,6 +87,10 @@ class Instructions(ABC):
         """The address of the launch block of a launch, and its slots; addresses and extents are in it. Launches of the
         same code with the same arrays share one.
         """
+
+    def function_address(self, name: str, register: int, operands: Sequence[int]) -> int:
+        """The address of what sets a register to a function of others."""
+        raise AssertionError(f"'{name}' is a function of the process, where a program of its own does not run")
 
     def result_offsets(self, step: ops.Launch) -> list[int]:
         """The offsets of a launch's results from the start of its slots."""
@@ -277,6 +283,17 @@ class Instructions(ABC):
         self._emit(None, layout.REPLAY_COPY, size, to, origin, len(axes), *flat)
 
     def _compute(self, step: ops.Compute) -> None:
+        if calls_function(step.operation):
+            numbers = [self._operand(one)[0] for one in step.operands]
+            self._emit(
+                step.span, layout.REPLAY_CALL, self.function_address(step.operation, step.register.number, numbers)
+            )
+            return
+        if step.operation == "select":
+            self._emit(
+                None, layout.REPLAY_SELECT, step.register.number, *[self._operand(one)[0] for one in step.operands]
+            )
+            return
         operation = getattr(layout, f"REPLAY_{step.operation.upper()}")
         whole = all(one.kind in "ib" for one in step.operands)
         exact = step.operation in _COMPARISONS
@@ -286,6 +303,7 @@ class Instructions(ABC):
             self._emit(None, getattr(layout, f"REPLAY_{step.operation.upper()}_REALS"), step.register.number, *numbers)
             return
         kind = layout.REPLAY_INTEGERS if whole else layout.REPLAY_REALS
+        self.computed[len(self.words)] = step.operation, numbers[: len(step.operands)]
         self._emit(step.span, kind, operation, step.register.number, *numbers)
 
     # ---- registers

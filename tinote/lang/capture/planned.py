@@ -46,11 +46,13 @@ from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import Replay
 from tinote.lang.session.state import BufferCache, are_viewed, recorder, session
 from tinote.program import operations as ops
+from tinote.program.overflow import EXACT
 from tinote.program.program import Program
 from tinote.program.simplify import blocks_to_give, simplified
 from tinote.runtime.memory import Memory, readable_size
 from tinote.runtime.pool import WARM_FROM
 from tinote.runtime.seam import listened, listeners, silently
+from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
 
@@ -64,8 +66,13 @@ _MOST_PLANS = 8
 _MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
-#: The operations on floats that a plan has.
-_COMPUTED = {"add", "subtract", "multiply", "negative", "scale"}
+#: Python's operators on floats that a plan has; its errors are Python's own.
+_OPERATORS = {
+    "add", "subtract", "multiply", "negative", "absolute", "scale", "positive", "true_divide", "floor_divide",
+    "remainder", "float_power",
+}  # fmt: skip
+#: NumPy's functions that IEEE 754 determines, as operations; the others are called.
+_DETERMINED = {np.divide: "divide", np.sqrt: "sqrt"}
 _NO_CODES: Mapping[Native, Native] = {}
 
 
@@ -334,7 +341,8 @@ class Planned:
             return Agreement().of_values([rehearsal.result(end), arrays], [wanted, copies])
 
         places = zip(plan.input_blocks, _addresses(copies) or (), strict=True)
-        difference = rehearsal.difference(signature.numbers, is_same, places)
+        with np.errstate(all="ignore"):  # the call itself has warned
+            difference = rehearsal.difference(signature.numbers, is_same, places)
         plan.is_proved = difference is None
         if difference is not None and plan.instead:
             entry.program, entry.may_store_first = None, False
@@ -415,11 +423,35 @@ class Attempt(Following):
         self.refuse("a condition on a number")
         return found
 
-    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        # Float operations that never raise; the others are Python's, with its exceptions.
-        if operation not in _COMPUTED or type(value) is not float:
+    def computed(self, operation: str, operands: Sequence[Any], value: Any, function: np.ufunc | None) -> Symbol:
+        if function is not None:
+            return self._called(function, operands)
+        if operation not in _OPERATORS or type(value) is not float or not any(map(_is_float, operands)):
             self.refuse("what Python computes of numbers")
-        return super().computed(operation, operands, value)
+        if operation == "float_power" and not _has_real_power(*operands):
+            self.refuse("a power that may be a complex number")
+        return super().computed(operation, operands, value, None)
+
+    def _called(self, function: np.ufunc, operands: Sequence[Any]) -> Symbol:
+        """Record a function of NumPy's. Derivatives and `ti` compute without its warnings."""
+        is_quiet = set(np.geterr().values()) == {"ignore"}
+        name = _DETERMINED.get(function) if is_quiet else None
+        if not all(_is_float(one) or (type(one) is int and abs(one) <= EXACT) for one in operands):
+            self.refuse(f"np.{function.__name__} of other numbers than floats")
+        given = [one if type(one) is Traced else float(one) for one in operands]
+        register = self.register("f")
+        operation = name or f"{'quiet' if is_quiet else 'numpy'}.{function.__name__}"
+        self.add(ops.Compute(operation, register, tuple([self.operand(one) for one in given]), caller("numpy")))
+        return Symbol(self, register)
+
+    def condition(self, operation: str, operands: Sequence[Any]) -> Symbol:
+        if operation == "or":
+            return self.selected(operands[0], True, operands[1])
+        a, b = (*operands, *operands)[:2]
+        register = self.register("b")
+        compare = "ne" if operation == "isnan" else operation
+        self.add(ops.Compute(compare, register, (self._word(a), self._word(b)), caller("numpy")))
+        return Symbol(self, register)
 
     def copied(self, array: Any, what: str) -> Any:
         return Recording.copied(self, array, what)
@@ -435,6 +467,18 @@ class Attempt(Following):
         if isinstance(owner, np.ndarray) and not self._is_known(address):
             raise self._refusal("an array that is not known")
         return super()._place_of(code, arrays, at, address)
+
+
+def _is_float(number: Any) -> bool:
+    """Whether a number, which may be traced, is a float of Python's."""
+    return isinstance(number.value if type(number) is Traced else number, float)
+
+
+def _has_real_power(base: Any, exponent: Any) -> bool:
+    """Whether Python's power is a real number, whatever the traced numbers are."""
+    if type(exponent) is not Traced and float(exponent).is_integer():
+        return True
+    return base.is_sum_of_squares if type(base) is Traced else base >= 0
 
 
 class MemoryPlan(Captured):
@@ -462,6 +506,7 @@ class MemoryPlan(Captured):
         guards = Guards(plan, dependencies, instances, tables.memories, clears=False, owns=False)
         fresh = blocks_to_give(plan, WARM_FROM)
         super().__init__(function, tuple(signature.numbers), plan, tables, [], guards, fresh=fresh)
+        self.prepared.raises_as_python = True
         self.memories = guards.memories
         written = [tables.memories[block] for block in plan.written]
         self.replay = Replay(self.memories, [one for one in written if one is not None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,9 +15,11 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.traced_derivatives import function_named
 from tinote.lang.session.state import session
 from tinote.lazy import lazy
 from tinote.program import operations as ops
+from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher, LaunchStopped
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from tinote.runtime import jit
 else:
     jit = lazy("tinote.runtime.jit")  # llvmlite takes long to load: not before something is to be run
+
+
+#: A function of the process that a program calls; it gives a status.
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32)
 
 
 class _Within(int):
@@ -50,8 +57,12 @@ class Prepared(Instructions):
     these. `threads`: the most threads of a launch; by default those of the session. `given`: blocks whose memory is
     given for each run (`point`), like that of inputs.
 
+    `raises_as_python`: errors of arithmetic are Python's own.
+
     `run(inputs)` returns the number of the end that was reached, or `NOWHERE_READY`; `number` reads a register.
     """
+
+    raises_as_python = False
 
     def __init__(
         self,
@@ -75,11 +86,13 @@ class Prepared(Instructions):
         self._within: list[tuple[int, _Within]] = []
         self._held: list[tuple[Launcher, LaunchBlock]] = []
         self._registers = Memory(8 * self.most_cells)
+        self.floats = self._registers.view().cast("d")
+        self._functions: list[Any] = []  # what runs functions of the process
+        self._raised: list[BaseException] = []
         self.assemble()
         view = self._registers.view().cast("q")
         view[: len(self.cells)] = memoryview(struct.pack(f"<{len(self.cells)}q", *self.cells)).cast("q")
         self.integers = view
-        self.floats = self._registers.view().cast("d")
         self._code = Memory(8 * len(self.words))
         self._code.view()[:] = struct.pack(f"<{len(self.words)}q", *self.words)
         words = self._code.view().cast("q")
@@ -205,6 +218,21 @@ class Prepared(Instructions):
                 block.limit_threads(self._threads)
         return block.address, block.slots
 
+    def function_address(self, name: str, register: int, operands: Sequence[int]) -> int:
+        function, numbers, raised = function_named(name), self.floats, self._raised
+
+        def call() -> int:
+            try:
+                numbers[register] = function(*[numbers[one] for one in operands])
+            except BaseException as error:
+                raised.append(error)
+                return layout.STATUS_OVERFLOW
+            return layout.STATUS_OK
+
+        made = _FUNCTION(call)
+        self._functions.append(made)
+        return ctypes.cast(made, ctypes.c_void_p).value or 0
+
     # ---- errors
 
     @property
@@ -243,6 +271,8 @@ class Prepared(Instructions):
 
     def fail(self, status: int, site: int) -> NoReturn:
         """Raise the error of the instruction at this word."""
+        if self._raised:
+            raise self._raised.pop()
         found = self._launching(site)
         if found is not None:
             launcher, block = found
@@ -250,6 +280,9 @@ class Prepared(Instructions):
         if status == layout.STATUS_INTERRUPT:
             raise LaunchStopped("the captured step was stopped")
         span = self.spans.get(site, NOWHERE)
+        if self.raises_as_python and site in self.computed:
+            operation, numbers = self.computed[site]
+            OPERATIONS[operation].value(*[self.floats[one] for one in numbers])  # raises what it raises in Python
         if status == layout.STATUS_DIVISION:
             raise KernelZeroDivisionError("division by zero in a captured step", span)
         raise KernelOverflowError("a number in a captured step does not fit its type", span)

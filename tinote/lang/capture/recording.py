@@ -169,11 +169,17 @@ class Symbol:
     def in_vector(self, inside: bool) -> Symbol:
         return Symbol(self.recording, self.register, inside)
 
-    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        return self.recording.computed(operation, operands, value)
+    def computed(self, operation: str, operands: Sequence[Any], value: Any, function: np.ufunc | None) -> Symbol:
+        return self.recording.computed(operation, operands, value, function)
 
     def compared(self, operation: str, a: Any, b: Any, found: bool) -> bool:
         return self.recording.decided(operation, a, b, bool(found))
+
+    def condition(self, operation: str, operands: Sequence[Any]) -> Symbol | None:
+        return self.recording.condition(operation, operands)
+
+    def selected(self, condition: Any, a: Any, b: Any) -> Symbol:
+        return self.recording.selected(condition, a, b)
 
     def refuse(self, how: str) -> None:
         self.recording.refuse(f"a number that the step reads, or is called with, is needed itself: {how}")
@@ -381,7 +387,7 @@ class Recording(Listener):
         if isinstance(operand, ops.Constant) and operand.kind == "i" and not i64.lowest <= operand.bits <= i64.highest:
             raise self._refusal("an integer of more than 64 bits with its sign")
 
-    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+    def computed(self, operation: str, operands: Sequence[Any], value: Any, function: np.ufunc | None) -> Symbol:
         """Record arithmetic on numbers."""
         if operation == "positive" and type(operands[0]) is Traced and value == operands[0].value:
             found = self.operand(operands[0])
@@ -396,6 +402,17 @@ class Recording(Listener):
         kind = "f" if not whole or operation == "true_divide" else "i"
         register = self.register(kind)
         self.add(ops.Compute(operation, register, given, caller("numpy")))
+        return Symbol(self, register)
+
+    def condition(self, operation: str, operands: Sequence[Any]) -> Symbol | None:
+        """Record a condition of a derivative's that selects numbers; None where it is a branch, as here."""
+        return None
+
+    def selected(self, condition: Any, a: Any, b: Any) -> Symbol:
+        """Record which of two numbers a condition selects."""
+        given = tuple([self._word(one) for one in (condition, a, b)])
+        register = self.register("f" if given[1].kind == "f" else "b")
+        self.add(ops.Compute("select", register, given, caller("numpy")))
         return Symbol(self, register)
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:

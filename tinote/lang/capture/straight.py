@@ -30,6 +30,7 @@ from tinote.ir.types import Scalar
 from tinote.lang.capture.dependencies import Dependencies, Reader
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import matrix_ndarray, ndarray, vector_ndarray
+from tinote.lang.data.traced_derivatives import RULES
 from tinote.lang.kernels.kernel import BoundKernel, Kernel
 from tinote.source import Span
 
@@ -45,6 +46,14 @@ _CONSTANTS = (int, float, str, type(None), Field, Kernel)
 _FIELD_METHODS = {"fill", "copy_from"}
 #: They make arrays of zeros.
 _MAKERS = (ndarray, vector_ndarray, matrix_ndarray)
+
+
+def _numbers_of(called: Any) -> int:
+    """How many numbers a function takes that computes with numbers alone; 0 for others."""
+    if isinstance(called, np.ufunc):
+        return called.nin if called.__name__ in RULES else 0
+    prim = getattr(called, "__tinote_primitive__", None)
+    return 1 if called is abs else 0 if prim is None else prim.arity
 
 
 class StraightDependencies(Dependencies):
@@ -143,6 +152,8 @@ class _StraightReader(Reader, ast.NodeVisitor):
             # One of the results of a call, such as a derivative with its value.
             if not (isinstance(node.value, ast.Call) and self._is_fixed(node.slice)):
                 raise self._unknown(node)
+            if _numbers_of(self._of(node.value.func)[1]):  # an element of an array that it computes
+                raise self._unknown(node)
             self.visit(node.value)
             return
         if not self._is_field(node.value):
@@ -238,6 +249,9 @@ class _StraightReader(Reader, ast.NodeVisitor):
             if not all(map(self._is_fixed_or_type, (*node.args, *[one.value for one in node.keywords]))):
                 raise self._unknown(node)
             return
+        elif _numbers_of(called):
+            if node.keywords or len(node.args) != _numbers_of(called):
+                raise self._unknown(node)
         else:
             self._found.scan(called)
         for given in (*node.args, *[one.value for one in node.keywords]):

@@ -117,12 +117,22 @@ class SymbolicNumber(Protocol):
         """The same as a component of a vector, or as a separate number."""
         ...
 
-    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> SymbolicNumber:
-        """What an operation of the table makes of it and others."""
+    def computed(
+        self, operation: str, operands: Sequence[Any], value: Any, function: np.ufunc | None
+    ) -> SymbolicNumber:
+        """What an operation of the table makes of it and others; as a `function` of NumPy's, or an operator."""
         ...
 
     def compared(self, operation: str, a: Any, b: Any, found: bool) -> bool:
         """What the program goes on with: a comparison is a branch."""
+        ...
+
+    def condition(self, operation: str, operands: Sequence[Any]) -> SymbolicNumber | None:
+        """A condition of a derivative's, which selects; None where such conditions are branches."""
+        ...
+
+    def selected(self, condition: Any, a: Any, b: Any) -> SymbolicNumber:
+        """One of two numbers."""
         ...
 
     def refuse(self, how: str) -> None:
@@ -618,6 +628,21 @@ class Traced:
         """The product with a slope, 0 where it is zero itself: of derivatives, which are constants here."""
         return _compute(SCALE, SCALE.value(stored(slope), self.value), (slope, self))
 
+    def condition(self, operation: str, python: Callable[..., bool], operands: Sequence[Any]) -> Any:
+        """A condition of a derivative's: a number of the step that is captured, if it selects there."""
+        captured = next((one.symbol for one in operands if type(one) is Traced and one.is_captured), None)
+        symbol = None if captured is None else captured.condition(operation, operands)
+        return python(*operands) if symbol is None else traced(self.trace, python(*stored(operands)), 0.0, 0, symbol)
+
+    @property
+    def select(self) -> Callable[[Any, Any], Any] | None:
+        """What selects one of two numbers by this one, if it is a condition."""
+        return self._selected if type(self.value) is bool and self.is_captured else None
+
+    def _selected(self, a: Any, b: Any) -> Any:
+        value = stored(a if self.value else b)
+        return traced(self.trace, value, 0.0, 0, self.symbol.selected(self, a, b))  # type: ignore[union-attr]
+
     def __neg__(self) -> Any:
         return _compute(RULES["negative"], -self.value, (self,))
 
@@ -637,7 +662,7 @@ class Traced:
                 value = ufunc(*plain_inputs)
                 rule = RULES.get(ufunc.__name__)
                 if rule is not None and not isinstance(value, complex | np.complexfloating):
-                    return _compute(rule, float(value), inputs)
+                    return _compute(rule, float(value), inputs, ufunc)
                 if isinstance(value, bool | np.bool_ | np.integer):  # comparisons, and what is piecewise constant
                     for one in inputs:
                         if type(one) is Traced:
@@ -729,11 +754,11 @@ def _with_others(python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return found
 
 
-def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any]) -> Any:
-    """Computes in Python with numbers, some of them traced."""
+def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any], function: np.ufunc | None = None) -> Any:
+    """Computes in Python with numbers, some of them traced, by a function of NumPy's or an operator."""
     for one in operands:
         if type(one) is Traced and one.is_captured:
-            symbol = one.symbol.computed(rule.name, operands, value)  # type: ignore[union-attr]
+            symbol = one.symbol.computed(rule.name, operands, value, function)  # type: ignore[union-attr]
             return _differentiated(rule, value, operands, traced(one.trace, value, 0.0, 0, symbol))
     return _differentiated(rule, value, operands, None)
 

@@ -1327,22 +1327,24 @@ for.cond:
     i64 18, label %sw.bb149
     i64 19, label %sw.bb159
     i64 20, label %sw.bb170
-    i64 11, label %sw.bb181
+    i64 21, label %sw.bb181
+    i64 22, label %sw.bb192
+    i64 11, label %sw.bb196
   ]
 
 for.cond79.preheader:
   %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %move.0426 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %move.0450 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %3 = load i64, ptr %arrayidx80, align 8
-  %cmp81427 = icmp sgt i64 %3, 0
-  br i1 %cmp81427, label %for.body, label %cleanup
+  %cmp81451 = icmp sgt i64 %3, 0
+  br i1 %cmp81451, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %4 = load i64, ptr %arrayidx2, align 8
   %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
   store i64 %4, ptr %end, align 8
-  br label %cleanup209
+  br label %cleanup224
 
 sw.bb3:
   %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
@@ -1405,26 +1407,26 @@ if.then:
   %add.ptr.i62.i = getelementptr inbounds i8, ptr %15, i64 -128
   %16 = load ptr, ptr %block2.i, align 8
   %cmp.not.i = icmp eq ptr %16, null
-  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i358
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i382
 
-if.then.i358:
-  %stop.i.i359 = getelementptr inbounds nuw i8, ptr %16, i64 56
-  %17 = load atomic i32, ptr %stop.i.i359 monotonic, align 8
-  %cmp.not.i.i360 = icmp eq i32 %17, 0
-  br i1 %cmp.not.i.i360, label %stop_of_member.exit.i, label %if.end
+if.then.i382:
+  %stop.i.i383 = getelementptr inbounds nuw i8, ptr %16, i64 56
+  %17 = load atomic i32, ptr %stop.i.i383 monotonic, align 8
+  %cmp.not.i.i384 = icmp eq i32 %17, 0
+  br i1 %cmp.not.i.i384, label %stop_of_member.exit.i, label %if.end
 
 stop_of_member.exit.i:
   %18 = load i64, ptr %member45, align 8
-  %arrayidx.i.i.i362 = getelementptr inbounds nuw i8, ptr %16, i64 144
-  %19 = load atomic i64, ptr %arrayidx.i.i.i362 monotonic, align 8
-  %cmp3.i.not.i363 = icmp sgt i64 %18, %19
-  br i1 %cmp3.i.not.i363, label %if.end, label %if.end6.i
+  %arrayidx.i.i.i386 = getelementptr inbounds nuw i8, ptr %16, i64 144
+  %19 = load atomic i64, ptr %arrayidx.i.i.i386 monotonic, align 8
+  %cmp3.i.not.i387 = icmp sgt i64 %18, %19
+  br i1 %cmp3.i.not.i387, label %if.end, label %if.end6.i
 
 if.end6.i:
-  %call.i.i364 = call ptr @pthread_self() nounwind
-  %20 = ptrtoint ptr %call.i.i364 to i64
+  %call.i.i388 = call ptr @pthread_self() nounwind
+  %20 = ptrtoint ptr %call.i.i388 to i64
   %21 = load i64, ptr %thread.i, align 16
-  %cmp8.i366 = icmp eq i64 %21, %20
+  %cmp8.i390 = icmp eq i64 %21, %20
   %22 = load i32, ptr %flags.i, align 4
   %thread1.i.i = getelementptr inbounds i8, ptr %15, i64 -112
   store i64 %21, ptr %thread1.i.i, align 16
@@ -1444,7 +1446,7 @@ if.end6.i:
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
   %lane12.i = getelementptr inbounds i8, ptr %15, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i366, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i390, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
   %24 = load ptr, ptr %thread_state.i, align 8
@@ -1475,9 +1477,9 @@ cond.false.i.i:
 
 end_launch.exit.i:
   %cond.i67.i = phi i32 [ %27, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i366, label %land.lhs.true.i367, label %if.end33.i
+  br i1 %cmp8.i390, label %land.lhs.true.i391, label %if.end33.i
 
-land.lhs.true.i367:
+land.lhs.true.i391:
   %print_ring.i.i = getelementptr inbounds nuw i8, ptr %15, i64 72
   %28 = load ptr, ptr %print_ring.i.i, align 8
   %cmp.not.i68.i = icmp eq ptr %28, null
@@ -1498,7 +1500,7 @@ if.then21.i:
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i367 ]
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i391 ]
   %thread_state30.i = getelementptr inbounds i8, ptr %15, i64 -120
   %31 = load ptr, ptr %thread_state30.i, align 8
   store ptr %31, ptr %thread_state.i, align 8
@@ -1515,7 +1517,7 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_member.exit.i ], [ %17, %if.then.i358 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_member.exit.i ], [ %17, %if.then.i382 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
@@ -1646,18 +1648,18 @@ if.end72:
   br label %sw.epilog
 
 for.body:
-  %move.0430 = phi ptr [ %move.0, %for.body ], [ %move.0426, %for.cond79.preheader ]
-  %at.0.pn429 = phi ptr [ %move.0430, %for.body ], [ %at.0, %for.cond79.preheader ]
-  %i.0428 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
-  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn429, i64 24
+  %move.0454 = phi ptr [ %move.0, %for.body ], [ %move.0450, %for.cond79.preheader ]
+  %at.0.pn453 = phi ptr [ %move.0454, %for.body ], [ %at.0, %for.cond79.preheader ]
+  %i.0452 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
+  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn453, i64 24
   %80 = load i64, ptr %arrayidx83, align 8
   %81 = inttoptr i64 %80 to ptr
   %82 = load i64, ptr %81, align 8
-  %83 = load i64, ptr %move.0430, align 8
+  %83 = load i64, ptr %move.0454, align 8
   %84 = inttoptr i64 %83 to ptr
   store i64 %82, ptr %84, align 8
-  %inc = add nuw nsw i64 %i.0428, 1
-  %move.0 = getelementptr inbounds nuw i8, ptr %move.0430, i64 16
+  %inc = add nuw nsw i64 %i.0452, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0454, i64 16
   %85 = load i64, ptr %arrayidx80, align 8
   %cmp81 = icmp slt i64 %inc, %85
   br i1 %cmp81, label %for.body, label %cleanup
@@ -1709,9 +1711,9 @@ sw.bb.i:
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i371, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i395, label %if.else.i.i
 
-if.then.i.i371:
+if.then.i.i395:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
   %96 = bitcast i64 %or.i.i to double
@@ -1733,7 +1735,7 @@ if.then9.i.i:
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i371 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i395 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1742,8 +1744,8 @@ real_of_half.exit.i:
 
 sw.bb1.i:
   %99 = load float, ptr %94, align 4
-  %conv.i370 = fpext float %99 to double
-  store double %conv.i370, ptr %arrayidx99, align 8
+  %conv.i394 = fpext float %99 to double
+  store double %conv.i394, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb2.i:
@@ -1776,8 +1778,8 @@ sw.bb9.i:
 
 sw.bb10.i:
   %105 = load i8, ptr %94, align 1
-  %cmp.i369 = icmp ne i8 %105, 0
-  %conv13.i = zext i1 %cmp.i369 to i64
+  %cmp.i393 = icmp ne i8 %105, 0
+  %conv13.i = zext i1 %cmp.i393 to i64
   store i64 %conv13.i, ptr %arrayidx99, align 8
   br label %load.exit
 
@@ -1803,11 +1805,11 @@ sw.default.i:
   %109 = load i64, ptr %94, align 8
   store i64 %109, ptr %arrayidx99, align 8
   %cmp20.i = icmp slt i64 %109, 0
-  %cond.i372 = select i1 %cmp20.i, i32 6, i32 0
+  %cond.i396 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i368 = phi i32 [ %cond.i372, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i392 = phi i32 [ %cond.i396, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr101 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
@@ -1860,7 +1862,7 @@ sw.bb119:
   %124 = add i64 %123, 9007199254740992
   %125 = icmp ult i64 %124, 18014398509481985
   %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %125, label %cleanup, label %if.then201
+  br i1 %125, label %cleanup, label %if.then216
 
 sw.bb130:
   %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
@@ -1876,55 +1878,61 @@ sw.bb130:
   %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %131 = load i64, ptr %arrayidx136, align 8
   %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %131
-  switch i64 %126, label %sw.default.i390 [
-    i64 0, label %sw.bb.i389
-    i64 1, label %sw.bb1.i388
-    i64 2, label %sw.bb2.i387
-    i64 3, label %sw.bb3.i384
-    i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i379
-    i64 6, label %sw.bb7.i378
-    i64 7, label %sw.bb9.i377
-    i64 8, label %sw.bb10.i376
-    i64 9, label %sw.bb11.i
-    i64 10, label %sw.bb12.i
-    i64 11, label %sw.bb14.i374
-    i64 12, label %sw.bb17.i
-    i64 13, label %sw.bb21.i
-    i64 14, label %sw.bb25.i
-    i64 15, label %sw.bb29.i
+  switch i64 %126, label %sw.default.i415 [
+    i64 0, label %sw.bb.i414
+    i64 1, label %sw.bb1.i413
+    i64 2, label %sw.bb2.i412
+    i64 3, label %sw.bb3.i409
+    i64 11, label %sw.bb4.i
+    i64 4, label %sw.bb6.i
+    i64 5, label %sw.bb7.i404
+    i64 6, label %sw.bb9.i403
+    i64 7, label %sw.bb11.i
+    i64 8, label %sw.bb12.i
+    i64 9, label %sw.bb13.i
+    i64 10, label %sw.bb14.i401
+    i64 12, label %sw.bb16.i400
+    i64 13, label %sw.bb19.i
+    i64 14, label %sw.bb23.i
+    i64 15, label %sw.bb27.i
+    i64 16, label %sw.bb31.i
   ]
 
-sw.bb.i389:
+sw.bb.i414:
   %add.i = fadd double %128, %130
   store double %add.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb1.i388:
+sw.bb1.i413:
   %sub.i = fsub double %128, %130
   store double %sub.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb2.i387:
+sw.bb2.i412:
   %mul.i = fmul double %128, %130
   store double %mul.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb3.i384:
+sw.bb3.i409:
   %div.i = fdiv double %128, %130
   store double %div.i, ptr %arrayidx137, align 8
-  %cmp.i385 = fcmp oeq double %130, 0.000000e+00
-  %cond.i386 = select i1 %cmp.i385, i32 3, i32 0
+  %cmp.i410 = fcmp oeq double %130, 0.000000e+00
+  %cond.i411 = select i1 %cmp.i410, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i380 = fcmp oeq double %130, 0.000000e+00
-  br i1 %cmp.i.i380, label %compute_reals.exit, label %if.end.i.i
+  %div5.i = fdiv double %128, %130
+  store double %div5.i, ptr %arrayidx137, align 8
+  br label %compute_reals.exit
+
+sw.bb6.i:
+  %cmp.i.i405 = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i.i405, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
   %fmod.i.i = frem double %128, %130
-  %sub.i.i381 = fsub double %128, %fmod.i.i
-  %div.i.i = fdiv double %sub.i.i381, %130
+  %sub.i.i406 = fsub double %128, %fmod.i.i
+  %div.i.i = fdiv double %sub.i.i406, %130
   %cmp1.i.i = fcmp une double %fmod.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
@@ -1933,11 +1941,11 @@ if.then2.i.i:
   %132 = fcmp uge double %fmod.i.i, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %132
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i383 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i408 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i383, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i408, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
@@ -1946,7 +1954,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %133
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %133, 1.000000e+00
-  %cond.i.i382 = select i1 %cmp16.i.i, double %add18.i.i, double %133
+  %cond.i.i407 = select i1 %cmp16.i.i, double %add18.i.i, double %133
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1955,126 +1963,127 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i382, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i407, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb5.i379:
-  %cmp.i82.i = fcmp oeq double %130, 0.000000e+00
-  br i1 %cmp.i82.i, label %compute_reals.exit, label %if.end.i83.i
+sw.bb7.i404:
+  %cmp.i87.i = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i87.i, label %compute_reals.exit, label %if.end.i88.i
 
-if.end.i83.i:
-  %fmod.i84.i = frem double %128, %130
-  %cmp1.i87.i = fcmp une double %fmod.i84.i, 0.000000e+00
-  br i1 %cmp1.i87.i, label %if.then2.i103.i, label %if.else.i88.i
+if.end.i88.i:
+  %fmod.i89.i = frem double %128, %130
+  %cmp1.i92.i = fcmp une double %fmod.i89.i, 0.000000e+00
+  br i1 %cmp1.i92.i, label %if.then2.i108.i, label %if.else.i93.i
 
-if.then2.i103.i:
-  %cmp3.i104.i = fcmp olt double %130, 0.000000e+00
-  %135 = fcmp uge double %fmod.i84.i, 0.000000e+00
-  %cmp6.not.i105.i = xor i1 %cmp3.i104.i, %135
-  %add.i107.i = fadd double %130, %fmod.i84.i
-  %spec.select117.i = select i1 %cmp6.not.i105.i, double %fmod.i84.i, double %add.i107.i
-  br label %if.end11.i89.i
+if.then2.i108.i:
+  %cmp3.i109.i = fcmp olt double %130, 0.000000e+00
+  %135 = fcmp uge double %fmod.i89.i, 0.000000e+00
+  %cmp6.not.i110.i = xor i1 %cmp3.i109.i, %135
+  %add.i112.i = fadd double %130, %fmod.i89.i
+  %spec.select123.i = select i1 %cmp6.not.i110.i, double %fmod.i89.i, double %add.i112.i
+  br label %if.end11.i94.i
 
-if.else.i88.i:
+if.else.i93.i:
   %136 = call double @llvm.copysign.f64(double 0.000000e+00, double %130)
-  br label %if.end11.i89.i
+  br label %if.end11.i94.i
 
-if.end11.i89.i:
-  %rest.0.i90.i = phi double [ %136, %if.else.i88.i ], [ %spec.select117.i, %if.then2.i103.i ]
-  store double %rest.0.i90.i, ptr %arrayidx137, align 8
+if.end11.i94.i:
+  %rest.0.i95.i = phi double [ %136, %if.else.i93.i ], [ %spec.select123.i, %if.then2.i108.i ]
+  store double %rest.0.i95.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb7.i378:
-  %cmp.i110.i = fcmp oeq double %128, 0.000000e+00
-  %cmp1.i111.i = fcmp olt double %130, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i110.i, %cmp1.i111.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i112.i
-
-if.end.i112.i:
-  %cmp2.i.i = fcmp uge double %128, 0.000000e+00
-  %137 = call double @llvm.fabs.f64(double %128)
+sw.bb9.i403:
+  %cmp.i115.i = fcmp une double %128, 0.000000e+00
+  %cmp1.i116.i = fcmp uge double %130, 0.000000e+00
+  %or.cond.not31.i.i = or i1 %cmp.i115.i, %cmp1.i116.i
+  %137 = call double @llvm.fabs.f64(double %130)
   %138 = fcmp ueq double %137, 0x7FF0000000000000
-  %139 = call double @llvm.fabs.f64(double %130)
-  %140 = fcmp ueq double %139, 0x7FF0000000000000
-  %141 = or i1 %cmp2.i.i, %140
-  %142 = call double @llvm.floor.f64(double %130)
-  %cmp6.i.i = fcmp oeq double %142, %130
-  %143 = or i1 %cmp6.i.i, %141
-  %or.cond24.not.i.i = or i1 %138, %143
-  br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
+  %or.cond23.i.i = or i1 %or.cond.not31.i.i, %138
+  br i1 %or.cond23.i.i, label %if.end.i118.i, label %compute_reals.exit
 
-if.end8.i.i:
+if.end.i118.i:
+  %cmp3.i119.i = fcmp uge double %128, 0.000000e+00
+  %139 = call double @llvm.fabs.f64(double %128)
+  %140 = fcmp ueq double %139, 0x7FF0000000000000
+  %141 = call double @llvm.floor.f64(double %130)
+  %cmp7.i.i = fcmp oeq double %141, %130
+  %142 = or i1 %cmp3.i119.i, %cmp7.i.i
+  %143 = or i1 %140, %142
+  %or.cond28.not.i.i = or i1 %138, %143
+  br i1 %or.cond28.not.i.i, label %if.end9.i.i, label %compute_reals.exit
+
+if.end9.i.i:
   %144 = call double @llvm.pow.f64(double %128, double %130)
   store double %144, ptr %arrayidx137, align 8
   %145 = call double @llvm.fabs.f64(double %144)
   %146 = fcmp une double %145, 0x7FF0000000000000
-  %or.cond26.i.i = or i1 %138, %146
-  %147 = fcmp one double %139, 0x7FF0000000000000
+  %or.cond30.i.i = or i1 %140, %146
+  %147 = fcmp one double %137, 0x7FF0000000000000
   %148 = select i1 %147, i32 6, i32 0
-  %cond.i114.i = select i1 %or.cond26.i.i, i32 0, i32 %148
+  %cond.i120.i = select i1 %or.cond30.i.i, i32 0, i32 %148
   br label %compute_reals.exit
 
-sw.bb9.i377:
+sw.bb11.i:
   %fneg.i = fneg double %128
   store double %fneg.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb10.i376:
+sw.bb12.i:
   %149 = call double @llvm.fabs.f64(double %128)
   store double %149, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb11.i:
+sw.bb13.i:
   %150 = call double @llvm.sqrt.f64(double %128)
   store double %150, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb12.i:
-  %cmp.i115.i = fcmp une double %130, 0.000000e+00
-  %mul.i.i375 = fmul double %128, %130
-  %cond.i116.i = select i1 %cmp.i115.i, double %mul.i.i375, double %130
-  store double %cond.i116.i, ptr %arrayidx137, align 8
+sw.bb14.i401:
+  %cmp.i121.i = fcmp une double %130, 0.000000e+00
+  %mul.i.i402 = fmul double %128, %130
+  %cond.i122.i = select i1 %cmp.i121.i, double %mul.i.i402, double %130
+  store double %cond.i122.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb14.i374:
-  %cmp15.i = fcmp olt double %128, %130
-  %conv16.i = zext i1 %cmp15.i to i64
-  store i64 %conv16.i, ptr %arrayidx137, align 8
+sw.bb16.i400:
+  %cmp17.i = fcmp olt double %128, %130
+  %conv18.i = zext i1 %cmp17.i to i64
+  store i64 %conv18.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb17.i:
-  %cmp18.i = fcmp ole double %128, %130
-  %conv20.i = zext i1 %cmp18.i to i64
-  store i64 %conv20.i, ptr %arrayidx137, align 8
+sw.bb19.i:
+  %cmp20.i399 = fcmp ole double %128, %130
+  %conv22.i = zext i1 %cmp20.i399 to i64
+  store i64 %conv22.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb21.i:
-  %cmp22.i = fcmp ogt double %128, %130
-  %conv24.i = zext i1 %cmp22.i to i64
-  store i64 %conv24.i, ptr %arrayidx137, align 8
+sw.bb23.i:
+  %cmp24.i398 = fcmp ogt double %128, %130
+  %conv26.i = zext i1 %cmp24.i398 to i64
+  store i64 %conv26.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb25.i:
-  %cmp26.i = fcmp oge double %128, %130
-  %conv28.i = zext i1 %cmp26.i to i64
-  store i64 %conv28.i, ptr %arrayidx137, align 8
+sw.bb27.i:
+  %cmp28.i = fcmp oge double %128, %130
+  %conv30.i = zext i1 %cmp28.i to i64
+  store i64 %conv30.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb29.i:
-  %cmp30.i = fcmp oeq double %128, %130
-  %conv32.i = zext i1 %cmp30.i to i64
-  store i64 %conv32.i, ptr %arrayidx137, align 8
+sw.bb31.i:
+  %cmp32.i = fcmp oeq double %128, %130
+  %conv34.i = zext i1 %cmp32.i to i64
+  store i64 %conv34.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.default.i390:
-  %cmp33.i = fcmp une double %128, %130
-  %conv35.i = zext i1 %cmp33.i to i64
-  store i64 %conv35.i, ptr %arrayidx137, align 8
+sw.default.i415:
+  %cmp35.i = fcmp une double %128, %130
+  %conv37.i = zext i1 %cmp35.i to i64
+  store i64 %conv37.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i373 = phi i32 [ 0, %sw.default.i390 ], [ 0, %sw.bb.i389 ], [ 0, %sw.bb1.i388 ], [ 0, %sw.bb2.i387 ], [ %cond.i386, %sw.bb3.i384 ], [ 0, %sw.bb29.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i379 ], [ 0, %sw.bb9.i377 ], [ 0, %sw.bb10.i376 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb14.i374 ], [ 0, %sw.bb17.i ], [ 0, %sw.bb21.i ], [ 0, %sw.bb25.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i89.i ], [ %cond.i114.i, %if.end8.i.i ], [ 3, %sw.bb7.i378 ], [ 6, %if.end.i112.i ]
+  %retval.0.i397 = phi i32 [ 0, %sw.default.i415 ], [ 0, %sw.bb.i414 ], [ 0, %sw.bb1.i413 ], [ 0, %sw.bb2.i412 ], [ %cond.i411, %sw.bb3.i409 ], [ 0, %sw.bb4.i ], [ 0, %sw.bb31.i ], [ 3, %sw.bb6.i ], [ 3, %sw.bb7.i404 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb14.i401 ], [ 0, %sw.bb16.i400 ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %sw.bb27.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i94.i ], [ %cond.i120.i, %if.end9.i.i ], [ 3, %sw.bb9.i403 ], [ 6, %if.end.i118.i ]
   %add.ptr139 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
@@ -2138,232 +2147,258 @@ sw.bb170:
   %168 = load i64, ptr %arrayidx175, align 8
   %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %168
   %169 = load double, ptr %arrayidx176, align 8
-  %cmp.i391 = fcmp une double %169, 0.000000e+00
-  %mul.i392 = fmul double %167, %169
-  %cond.i393 = select i1 %cmp.i391, double %mul.i392, double %169
+  %cmp.i416 = fcmp une double %169, 0.000000e+00
+  %mul.i417 = fmul double %167, %169
+  %cond.i418 = select i1 %cmp.i416, double %mul.i417, double %169
   %arrayidx178 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %170 = load i64, ptr %arrayidx178, align 8
   %arrayidx179 = getelementptr inbounds %union.number, ptr %1, i64 %170
-  store double %cond.i393, ptr %arrayidx179, align 8
+  store double %cond.i418, ptr %arrayidx179, align 8
   %add.ptr180 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb181:
   %arrayidx182 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %171 = load i64, ptr %arrayidx182, align 8
-  %arrayidx183 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %172 = load i64, ptr %arrayidx183, align 8
-  %arrayidx184 = getelementptr inbounds %union.number, ptr %1, i64 %172
-  %173 = load i64, ptr %arrayidx184, align 8
-  %arrayidx185 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %174 = load i64, ptr %arrayidx185, align 8
-  %arrayidx186 = getelementptr inbounds %union.number, ptr %1, i64 %174
-  %175 = load i64, ptr %arrayidx186, align 8
-  %arrayidx187 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %176 = load i64, ptr %arrayidx187, align 8
-  %arrayidx188 = getelementptr inbounds %union.number, ptr %1, i64 %176
-  switch i64 %171, label %compute_integers.exit [
-    i64 0, label %sw.bb.i409
-    i64 1, label %sw.bb1.i408
-    i64 2, label %sw.bb3.i407
-    i64 3, label %sw.bb5.i401
-    i64 4, label %sw.bb11.i395
-    i64 5, label %sw.bb11.i395
+  %arrayidx183 = getelementptr inbounds %union.number, ptr %1, i64 %171
+  %arrayidx184 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %172 = load i64, ptr %arrayidx184, align 8
+  %arrayidx185 = getelementptr inbounds %union.number, ptr %1, i64 %172
+  %173 = load i64, ptr %arrayidx185, align 8
+  %cmp186.not = icmp eq i64 %173, 0
+  %idxprom = select i1 %cmp186.not, i64 4, i64 3
+  %arrayidx189 = getelementptr inbounds nuw i64, ptr %at.0, i64 %idxprom
+  %174 = load i64, ptr %arrayidx189, align 8
+  %arrayidx190 = getelementptr inbounds %union.number, ptr %1, i64 %174
+  %175 = load i64, ptr %arrayidx190, align 8
+  store i64 %175, ptr %arrayidx183, align 8
+  %add.ptr191 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %cleanup
+
+sw.bb192:
+  %arrayidx193 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %176 = load i64, ptr %arrayidx193, align 8
+  %177 = inttoptr i64 %176 to ptr
+  %call194 = call i32 %177() nounwind
+  %add.ptr195 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  br label %sw.epilog
+
+sw.bb196:
+  %arrayidx197 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %178 = load i64, ptr %arrayidx197, align 8
+  %arrayidx198 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %179 = load i64, ptr %arrayidx198, align 8
+  %arrayidx199 = getelementptr inbounds %union.number, ptr %1, i64 %179
+  %180 = load i64, ptr %arrayidx199, align 8
+  %arrayidx200 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %181 = load i64, ptr %arrayidx200, align 8
+  %arrayidx201 = getelementptr inbounds %union.number, ptr %1, i64 %181
+  %182 = load i64, ptr %arrayidx201, align 8
+  %arrayidx202 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %183 = load i64, ptr %arrayidx202, align 8
+  %arrayidx203 = getelementptr inbounds %union.number, ptr %1, i64 %183
+  switch i64 %178, label %compute_integers.exit [
+    i64 0, label %sw.bb.i433
+    i64 1, label %sw.bb1.i432
+    i64 2, label %sw.bb3.i431
+    i64 3, label %sw.bb5.i425
+    i64 4, label %sw.bb11.i420
+    i64 5, label %sw.bb11.i420
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
-    i64 11, label %sw.bb48.i
-    i64 12, label %sw.bb52.i
-    i64 13, label %sw.bb56.i
-    i64 14, label %sw.bb60.i
-    i64 15, label %sw.bb64.i
-    i64 16, label %sw.bb68.i
+    i64 12, label %sw.bb48.i
+    i64 13, label %sw.bb52.i
+    i64 14, label %sw.bb56.i
+    i64 15, label %sw.bb60.i
+    i64 16, label %sw.bb64.i
+    i64 17, label %sw.bb68.i
   ]
 
-sw.bb.i409:
-  %177 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %173, i64 %175)
-  %178 = extractvalue { i64, i1 } %177, 1
-  %179 = extractvalue { i64, i1 } %177, 0
-  store i64 %179, ptr %arrayidx188, align 8
-  %cond.i410 = select i1 %178, i32 6, i32 0
+sw.bb.i433:
+  %184 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %180, i64 %182)
+  %185 = extractvalue { i64, i1 } %184, 1
+  %186 = extractvalue { i64, i1 } %184, 0
+  store i64 %186, ptr %arrayidx203, align 8
+  %cond.i434 = select i1 %185, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i408:
-  %180 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %173, i64 %175)
-  %181 = extractvalue { i64, i1 } %180, 1
-  %182 = extractvalue { i64, i1 } %180, 0
-  store i64 %182, ptr %arrayidx188, align 8
-  %cond2.i = select i1 %181, i32 6, i32 0
+sw.bb1.i432:
+  %187 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %180, i64 %182)
+  %188 = extractvalue { i64, i1 } %187, 1
+  %189 = extractvalue { i64, i1 } %187, 0
+  store i64 %189, ptr %arrayidx203, align 8
+  %cond2.i = select i1 %188, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i407:
-  %183 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %173, i64 %175)
-  %184 = extractvalue { i64, i1 } %183, 1
-  %185 = extractvalue { i64, i1 } %183, 0
-  store i64 %185, ptr %arrayidx188, align 8
-  %cond4.i = select i1 %184, i32 6, i32 0
+sw.bb3.i431:
+  %190 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %180, i64 %182)
+  %191 = extractvalue { i64, i1 } %190, 1
+  %192 = extractvalue { i64, i1 } %190, 0
+  store i64 %192, ptr %arrayidx203, align 8
+  %cond4.i = select i1 %191, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i401:
-  %cmp.i402 = icmp eq i64 %175, 0
-  br i1 %cmp.i402, label %compute_integers.exit, label %if.end.i403
+sw.bb5.i425:
+  %cmp.i426 = icmp eq i64 %182, 0
+  br i1 %cmp.i426, label %compute_integers.exit, label %if.end.i427
 
-if.end.i403:
-  %conv.i404 = sitofp i64 %173 to double
-  %conv6.i405 = sitofp i64 %175 to double
-  %div.i406 = fdiv double %conv.i404, %conv6.i405
-  store double %div.i406, ptr %arrayidx188, align 8
-  %186 = add i64 %173, 9007199254740992
-  %187 = icmp ult i64 %186, 18014398509481985
-  br i1 %187, label %land.rhs.i, label %compute_integers.exit
+if.end.i427:
+  %conv.i428 = sitofp i64 %180 to double
+  %conv6.i429 = sitofp i64 %182 to double
+  %div.i430 = fdiv double %conv.i428, %conv6.i429
+  store double %div.i430, ptr %arrayidx203, align 8
+  %193 = add i64 %180, 9007199254740992
+  %194 = icmp ult i64 %193, 18014398509481985
+  br i1 %194, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %188 = add i64 %175, 9007199254740992
-  %189 = icmp ult i64 %188, 18014398509481985
-  %190 = select i1 %189, i32 0, i32 6
+  %195 = add i64 %182, 9007199254740992
+  %196 = icmp ult i64 %195, 18014398509481985
+  %197 = select i1 %196, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i395:
-  %cmp12.i = icmp eq i64 %175, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i396
+sw.bb11.i420:
+  %cmp12.i = icmp eq i64 %182, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i421
 
-if.end15.i396:
-  %cmp16.i = icmp eq i64 %173, -9223372036854775808
-  %cmp18.i397 = icmp eq i64 %175, -1
-  %or.cond.i = and i1 %cmp16.i, %cmp18.i397
+if.end15.i421:
+  %cmp16.i = icmp eq i64 %180, -9223372036854775808
+  %cmp18.i = icmp eq i64 %182, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %173
-  %.frozen446 = freeze i64 %175
-  %div22.i = sdiv i64 %.frozen, %.frozen446
-  %191 = mul i64 %div22.i, %.frozen446
-  %rem.i.decomposed = sub i64 %.frozen, %191
+  %.frozen = freeze i64 %180
+  %.frozen470 = freeze i64 %182
+  %div22.i = sdiv i64 %.frozen, %.frozen470
+  %198 = mul i64 %div22.i, %.frozen470
+  %rem.i.decomposed = sub i64 %.frozen, %198
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i400, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i424, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %175
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %182
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i400, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i424, label %if.then32.i
 
 if.then32.i:
-  %add.i398 = add nsw i64 %rem.i.decomposed, %175
-  %sub.i399 = add nsw i64 %div22.i, -1
-  br label %if.end33.i400
+  %add.i422 = add nsw i64 %rem.i.decomposed, %182
+  %sub.i423 = add nsw i64 %div22.i, -1
+  br label %if.end33.i424
 
-if.end33.i400:
-  %quotient.0.i = phi i64 [ %sub.i399, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i398, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %171, 5
+if.end33.i424:
+  %quotient.0.i = phi i64 [ %sub.i423, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i422, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %178, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
-  store i64 %cond36.i, ptr %arrayidx188, align 8
+  store i64 %cond36.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %192 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %173)
-  %193 = extractvalue { i64, i1 } %192, 1
-  %194 = extractvalue { i64, i1 } %192, 0
-  store i64 %194, ptr %arrayidx188, align 8
-  %cond39.i = select i1 %193, i32 6, i32 0
+  %199 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %180)
+  %200 = extractvalue { i64, i1 } %199, 1
+  %201 = extractvalue { i64, i1 } %199, 0
+  store i64 %201, ptr %arrayidx203, align 8
+  %cond39.i = select i1 %200, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %173, 0
+  %cmp41.i = icmp slt i64 %180, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %195 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %173)
-  %196 = extractvalue { i64, i1 } %195, 1
-  %197 = extractvalue { i64, i1 } %195, 0
-  store i64 %197, ptr %arrayidx188, align 8
-  %cond39.i.i = select i1 %196, i32 6, i32 0
+  %202 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %180)
+  %203 = extractvalue { i64, i1 } %202, 1
+  %204 = extractvalue { i64, i1 } %202, 0
+  store i64 %204, ptr %arrayidx203, align 8
+  %cond39.i.i = select i1 %203, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %173, ptr %arrayidx188, align 8
+  store i64 %180, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %173, %175
+  %cmp49.i = icmp slt i64 %180, %182
   %conv51.i = zext i1 %cmp49.i to i64
-  store i64 %conv51.i, ptr %arrayidx188, align 8
+  store i64 %conv51.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %173, %175
+  %cmp53.i = icmp sle i64 %180, %182
   %conv55.i = zext i1 %cmp53.i to i64
-  store i64 %conv55.i, ptr %arrayidx188, align 8
+  store i64 %conv55.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %173, %175
+  %cmp57.i = icmp sgt i64 %180, %182
   %conv59.i = zext i1 %cmp57.i to i64
-  store i64 %conv59.i, ptr %arrayidx188, align 8
+  store i64 %conv59.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %173, %175
+  %cmp61.i = icmp sge i64 %180, %182
   %conv63.i = zext i1 %cmp61.i to i64
-  store i64 %conv63.i, ptr %arrayidx188, align 8
+  store i64 %conv63.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %173, %175
+  %cmp65.i = icmp eq i64 %180, %182
   %conv67.i = zext i1 %cmp65.i to i64
-  store i64 %conv67.i, ptr %arrayidx188, align 8
+  store i64 %conv67.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %173, %175
+  %cmp69.i = icmp ne i64 %180, %182
   %conv71.i = zext i1 %cmp69.i to i64
-  store i64 %conv71.i, ptr %arrayidx188, align 8
+  store i64 %conv71.i, ptr %arrayidx203, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i394 = phi i32 [ 0, %cond.false45.i ], [ %cond.i410, %sw.bb.i409 ], [ %cond2.i, %sw.bb1.i408 ], [ %cond4.i, %sw.bb3.i407 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i401 ], [ %190, %land.rhs.i ], [ 3, %sw.bb11.i395 ], [ 0, %if.end33.i400 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i396 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i403 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb181 ]
-  %add.ptr190 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i419 = phi i32 [ 0, %cond.false45.i ], [ %cond.i434, %sw.bb.i433 ], [ %cond2.i, %sw.bb1.i432 ], [ %cond4.i, %sw.bb3.i431 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i425 ], [ %197, %land.rhs.i ], [ 3, %sw.bb11.i420 ], [ 0, %if.end33.i424 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i421 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i427 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb196 ]
+  %add.ptr205 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
-  %arrayidx191 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %198 = load i64, ptr %arrayidx191, align 8
-  %arrayidx192 = getelementptr inbounds %union.number, ptr %1, i64 %198
-  %199 = load i64, ptr %arrayidx192, align 8
-  %cmp193.not = icmp eq i64 %199, 0
-  br i1 %cmp193.not, label %cond.false, label %cond.true
+  %arrayidx206 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %205 = load i64, ptr %arrayidx206, align 8
+  %arrayidx207 = getelementptr inbounds %union.number, ptr %1, i64 %205
+  %206 = load i64, ptr %arrayidx207, align 8
+  %cmp208.not = icmp eq i64 %206, 0
+  br i1 %cmp208.not, label %cond.false, label %cond.true
 
 cond.true:
-  %add.ptr195 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %add.ptr210 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %cleanup
 
 cond.false:
-  %arrayidx196 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %200 = load i64, ptr %arrayidx196, align 8
-  %add.ptr197 = getelementptr inbounds i64, ptr %0, i64 %200
+  %arrayidx211 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %207 = load i64, ptr %arrayidx211, align 8
+  %add.ptr212 = getelementptr inbounds i64, ptr %0, i64 %207
   br label %cleanup
 
 sw.epilog:
-  %next.0 = phi ptr [ %add.ptr76, %if.end72 ], [ %add.ptr, %if.end ], [ %add.ptr190, %compute_integers.exit ], [ %add.ptr94, %sw.bb86 ], [ %add.ptr101, %load.exit ], [ %add.ptr139, %compute_reals.exit ]
-  %status.1 = phi i32 [ %call63, %if.end72 ], [ %status.0, %if.end ], [ %retval.0.i394, %compute_integers.exit ], [ %call93, %sw.bb86 ], [ %retval.0.i368, %load.exit ], [ %retval.0.i373, %compute_reals.exit ]
-  %cmp199.not = icmp eq i32 %status.1, 0
-  br i1 %cmp199.not, label %cleanup, label %if.then201
+  %next.0 = phi ptr [ %add.ptr205, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr94, %sw.bb86 ], [ %add.ptr101, %load.exit ], [ %add.ptr139, %compute_reals.exit ], [ %add.ptr195, %sw.bb192 ], [ %add.ptr76, %if.end72 ]
+  %status.1 = phi i32 [ %retval.0.i419, %compute_integers.exit ], [ %status.0, %if.end ], [ %call93, %sw.bb86 ], [ %retval.0.i392, %load.exit ], [ %retval.0.i397, %compute_reals.exit ], [ %call194, %sw.bb192 ], [ %call63, %if.end72 ]
+  %cmp214.not = icmp eq i32 %status.1, 0
+  br i1 %cmp214.not, label %cleanup, label %if.then216
 
-if.then201:
-  %status.1420 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
-  %sub.ptr.lhs.cast202 = ptrtoint ptr %at.0 to i64
-  %sub.ptr.sub204 = sub i64 %sub.ptr.lhs.cast202, %sub.ptr.rhs.cast
-  %sub.ptr.div205 = lshr exact i64 %sub.ptr.sub204, 3
-  %conv206 = trunc i64 %sub.ptr.div205 to i32
+if.then216:
+  %status.1444 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
+  %sub.ptr.lhs.cast217 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub219 = sub i64 %sub.ptr.lhs.cast217, %sub.ptr.rhs.cast
+  %sub.ptr.div220 = lshr exact i64 %sub.ptr.sub219, 3
+  %conv221 = trunc i64 %sub.ptr.div220 to i32
   %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
-  store i32 %conv206, ptr %site, align 4
-  br label %cleanup209
+  store i32 %conv221, ptr %site, align 4
+  br label %cleanup224
 
 cleanup:
-  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr197, %cond.false ], [ %add.ptr195, %cond.true ], [ %add.ptr180, %sw.bb170 ], [ %add.ptr169, %sw.bb159 ], [ %add.ptr158, %sw.bb149 ], [ %add.ptr148, %sw.bb140 ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0426, %for.cond79.preheader ], [ %move.0, %for.body ]
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr212, %cond.false ], [ %add.ptr210, %cond.true ], [ %add.ptr191, %sw.bb181 ], [ %add.ptr180, %sw.bb170 ], [ %add.ptr169, %sw.bb159 ], [ %add.ptr158, %sw.bb149 ], [ %add.ptr148, %sw.bb140 ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0450, %for.cond79.preheader ], [ %move.0, %for.body ]
   br label %for.cond
 
-cleanup209:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1420, %if.then201 ]
+cleanup224:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1444, %if.then216 ]
   ret i32 %retval.1.ph
 }
 

@@ -83,6 +83,8 @@ NUMBER(REPLAY_SEED, REPLAY_SEED) // register, counter, what seeds begin with
 NUMBER(REPLAY_REAL, REPLAY_REAL) // register, integer register
 NUMBER(REPLAY_EXACT, REPLAY_EXACT) // register, integer register
 NUMBER(REPLAY_REALS, REPLAY_REALS) // arithmetic, register, two operands
+NUMBER(REPLAY_SELECT, REPLAY_SELECT) // register, a condition, what it gets if that holds, and if not
+NUMBER(REPLAY_CALL, REPLAY_CALL) // a function of the process, which reads and sets registers, and gives a status
 NUMBER(REPLAY_INTEGERS, REPLAY_INTEGERS) // arithmetic, register, two operands
 NUMBER(REPLAY_BRANCH, REPLAY_BRANCH) // register, word to go on at if it is zero
 NUMBER(REPLAY_CONVERT, REPLAY_CONVERT) // type, to, type, from, rank, (extent, stride of each)…
@@ -107,6 +109,7 @@ NUMBER(REPLAY_ADD, REPLAY_ADD) // a + b
 NUMBER(REPLAY_SUBTRACT, REPLAY_SUBTRACT) // a - b
 NUMBER(REPLAY_MULTIPLY, REPLAY_MULTIPLY) // a * b
 NUMBER(REPLAY_TRUE_DIVIDE, REPLAY_TRUE_DIVIDE) // a / b
+NUMBER(REPLAY_DIVIDE, REPLAY_DIVIDE) // a / b by IEEE 754: of 0, too
 NUMBER(REPLAY_FLOOR_DIVIDE, REPLAY_FLOOR_DIVIDE) // a // b
 NUMBER(REPLAY_REMAINDER, REPLAY_REMAINDER) // a % b
 NUMBER(REPLAY_FLOAT_POWER, REPLAY_FLOAT_POWER) // a ** b

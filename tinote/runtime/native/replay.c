@@ -203,7 +203,7 @@ static int32_t divide_reals(double a, double b, double *quotient, double *remain
 }
 
 static int32_t power(double a, double b, double *found) {
-    if (a == 0 && b < 0) return STATUS_DIVISION;
+    if (a == 0 && b < 0 && __builtin_isfinite(b)) return STATUS_DIVISION;
     if (a < 0 && __builtin_isfinite(a) && __builtin_isfinite(b) && floor(b) != b) return STATUS_OVERFLOW; // Python's is complex
     *found = pow(a, b);
     return __builtin_isinf(*found) && __builtin_isfinite(a) && __builtin_isfinite(b) ? STATUS_OVERFLOW : OK;
@@ -221,6 +221,7 @@ static int32_t compute_reals(int64_t operation, double a, double b, union number
     case REPLAY_SUBTRACT: found->real = a - b; return OK;
     case REPLAY_MULTIPLY: found->real = a * b; return OK;
     case REPLAY_TRUE_DIVIDE: found->real = a / b; return b == 0 ? STATUS_DIVISION : OK;
+    case REPLAY_DIVIDE: found->real = a / b; return OK;
     case REPLAY_FLOOR_DIVIDE: return divide_reals(a, b, &found->real, &other);
     case REPLAY_REMAINDER: return divide_reals(a, b, &other, &found->real);
     case REPLAY_FLOAT_POWER: return power(a, b, &found->real);
@@ -366,6 +367,14 @@ static int32_t run_lane(struct block *block, struct lane *lane) {
         case REPLAY_SUBTRACT_REALS: REALS(a - b)
         case REPLAY_MULTIPLY_REALS: REALS(a * b)
         case REPLAY_SCALE_REALS: REALS(scaled(a, b))
+        case REPLAY_SELECT: // register, condition, two operands
+            registers[at[1]] = registers[at[registers[at[2]].integer != 0 ? 3 : 4]];
+            next = at + 5;
+            break;
+        case REPLAY_CALL: // function
+            status = ((int32_t(*)(void))ADDRESS(at[1]))();
+            next = at + 2;
+            break;
         case REPLAY_INTEGERS:
             status = compute_integers(at[1], registers[at[3]].integer, registers[at[4]].integer, &registers[at[2]]);
             next = at + 5;

@@ -441,15 +441,17 @@ for.cond.i:
     i64 18, label %sw.bb176.i
     i64 19, label %sw.bb189.i
     i64 20, label %sw.bb203.i
-    i64 11, label %sw.bb217.i
+    i64 21, label %sw.bb217.i
+    i64 22, label %sw.bb231.i
+    i64 11, label %sw.bb236.i
   ]
 
 for.cond87.preheader.i:
   %arrayidx88.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %move.0448.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %move.0475.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
   %5 = load i64, ptr %arrayidx88.i, align 8
-  %cmp89449.i = icmp sgt i64 %5, 0
-  br i1 %cmp89449.i, label %for.body.i, label %cleanup.i
+  %cmp89476.i = icmp sgt i64 %5, 0
+  br i1 %cmp89476.i, label %for.body.i, label %cleanup.i
 
 sw.bb3.i:
   %sub.ptr.lhs.cast.i = ptrtoint ptr %at.0.i to i32
@@ -485,10 +487,10 @@ if.then.i:
   %10 = load i64, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 16), align 8
   store i64 %10, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 24), align 8
   %11 = load ptr, ptr %block2.i.i, align 8
-  %cmp.i393.i = icmp eq ptr %11, null
-  %cond.i394.i = select i1 %cmp.i393.i, ptr null, ptr %lane
+  %cmp.i421.i = icmp eq ptr %11, null
+  %cond.i422.i = select i1 %cmp.i421.i, ptr null, ptr %lane
   %lane3.i.i = getelementptr inbounds i8, ptr %8, i32 -56
-  store ptr %cond.i394.i, ptr %lane3.i.i, align 8
+  store ptr %cond.i422.i, ptr %lane3.i.i, align 8
   %12 = load ptr, ptr %thread_state.i.i, align 8
   %thread_state4.i.i = getelementptr inbounds i8, ptr %8, i32 -120
   store ptr %12, ptr %thread_state4.i.i, align 8
@@ -666,20 +668,20 @@ if.end79.i:
   br label %sw.epilog.i
 
 for.body.i:
-  %move.0452.i = phi ptr [ %move.0.i, %for.body.i ], [ %move.0448.i, %for.cond87.preheader.i ]
-  %at.0.pn451.i = phi ptr [ %move.0452.i, %for.body.i ], [ %at.0.i, %for.cond87.preheader.i ]
-  %i.0450.i = phi i64 [ %inc.i, %for.body.i ], [ 0, %for.cond87.preheader.i ]
-  %arrayidx91.i = getelementptr inbounds nuw i8, ptr %at.0.pn451.i, i32 24
+  %move.0479.i = phi ptr [ %move.0.i, %for.body.i ], [ %move.0475.i, %for.cond87.preheader.i ]
+  %at.0.pn478.i = phi ptr [ %move.0479.i, %for.body.i ], [ %at.0.i, %for.cond87.preheader.i ]
+  %i.0477.i = phi i64 [ %inc.i, %for.body.i ], [ 0, %for.cond87.preheader.i ]
+  %arrayidx91.i = getelementptr inbounds nuw i8, ptr %at.0.pn478.i, i32 24
   %64 = load i64, ptr %arrayidx91.i, align 8
   %conv92.i = trunc i64 %64 to i32
   %65 = inttoptr i32 %conv92.i to ptr
   %66 = load i64, ptr %65, align 8
-  %67 = load i64, ptr %move.0452.i, align 8
+  %67 = load i64, ptr %move.0479.i, align 8
   %conv94.i = trunc i64 %67 to i32
   %68 = inttoptr i32 %conv94.i to ptr
   store i64 %66, ptr %68, align 8
-  %inc.i = add nuw nsw i64 %i.0450.i, 1
-  %move.0.i = getelementptr inbounds nuw i8, ptr %move.0452.i, i32 16
+  %inc.i = add nuw nsw i64 %i.0477.i, 1
+  %move.0.i = getelementptr inbounds nuw i8, ptr %move.0479.i, i32 16
   %69 = load i64, ptr %arrayidx88.i, align 8
   %cmp89.i = icmp slt i64 %inc.i, %69
   br i1 %cmp89.i, label %for.body.i, label %cleanup.i
@@ -761,14 +763,14 @@ real_of_half.exit.i.i:
   %found.sroa.0.0.i.i.i = phi double [ %79, %if.then.i.i.i ], [ %81, %if.then9.i.i.i ], [ %mul.i.i.i, %if.else.i.i.i ]
   %fneg.i.i.i = fneg double %found.sroa.0.0.i.i.i
   %tobool.not23.i.i.i = icmp slt i16 %bits.0.copyload.i.i, 0
-  %cond.i.i397.i = select i1 %tobool.not23.i.i.i, double %fneg.i.i.i, double %found.sroa.0.0.i.i.i
-  store double %cond.i.i397.i, ptr %arrayidx112.i, align 8
+  %cond.i.i425.i = select i1 %tobool.not23.i.i.i, double %fneg.i.i.i, double %found.sroa.0.0.i.i.i
+  store double %cond.i.i425.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb1.i.i:
   %82 = load float, ptr %77, align 4
-  %conv.i396.i = fpext float %82 to double
-  store double %conv.i396.i, ptr %arrayidx112.i, align 8
+  %conv.i424.i = fpext float %82 to double
+  store double %conv.i424.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb2.i.i:
@@ -801,8 +803,8 @@ sw.bb9.i.i:
 
 sw.bb10.i.i:
   %88 = load i8, ptr %77, align 1
-  %cmp.i395.i = icmp ne i8 %88, 0
-  %conv13.i.i = zext i1 %cmp.i395.i to i64
+  %cmp.i423.i = icmp ne i8 %88, 0
+  %conv13.i.i = zext i1 %cmp.i423.i to i64
   store i64 %conv13.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
@@ -828,11 +830,11 @@ sw.default.i.i:
   %92 = load i64, ptr %77, align 8
   store i64 %92, ptr %arrayidx112.i, align 8
   %cmp20.i.i = icmp slt i64 %92, 0
-  %cond.i398.i = select i1 %cmp20.i.i, i32 6, i32 0
+  %cond.i426.i = select i1 %cmp20.i.i, i32 6, i32 0
   br label %load.exit.i
 
 load.exit.i:
-  %retval.0.i.i = phi i32 [ %cond.i398.i, %sw.default.i.i ], [ 0, %real_of_half.exit.i.i ], [ 0, %sw.bb1.i.i ], [ 0, %sw.bb2.i.i ], [ 0, %sw.bb3.i.i ], [ 0, %sw.bb5.i.i ], [ 0, %sw.bb7.i.i ], [ 0, %sw.bb9.i.i ], [ 0, %sw.bb10.i.i ], [ 0, %sw.bb14.i.i ], [ 0, %sw.bb16.i.i ], [ 0, %sw.bb18.i.i ]
+  %retval.0.i.i = phi i32 [ %cond.i426.i, %sw.default.i.i ], [ 0, %real_of_half.exit.i.i ], [ 0, %sw.bb1.i.i ], [ 0, %sw.bb2.i.i ], [ 0, %sw.bb3.i.i ], [ 0, %sw.bb5.i.i ], [ 0, %sw.bb7.i.i ], [ 0, %sw.bb9.i.i ], [ 0, %sw.bb10.i.i ], [ 0, %sw.bb14.i.i ], [ 0, %sw.bb16.i.i ], [ 0, %sw.bb18.i.i ]
   %add.ptr114.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
   br label %sw.epilog.i
 
@@ -912,55 +914,61 @@ sw.bb151.i:
   %114 = load i64, ptr %arrayidx159.i, align 8
   %idxprom160.i = trunc i64 %114 to i32
   %arrayidx161.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom160.i
-  switch i64 %109, label %sw.default.i415.i [
-    i64 0, label %sw.bb.i414.i
-    i64 1, label %sw.bb1.i413.i
-    i64 2, label %sw.bb2.i412.i
-    i64 3, label %sw.bb3.i409.i
-    i64 4, label %sw.bb4.i.i
-    i64 5, label %sw.bb5.i405.i
-    i64 6, label %sw.bb7.i404.i
-    i64 7, label %sw.bb9.i403.i
-    i64 8, label %sw.bb10.i402.i
-    i64 9, label %sw.bb11.i.i
-    i64 10, label %sw.bb12.i.i
-    i64 11, label %sw.bb14.i400.i
-    i64 12, label %sw.bb17.i.i
-    i64 13, label %sw.bb21.i.i
-    i64 14, label %sw.bb25.i.i
-    i64 15, label %sw.bb29.i.i
+  switch i64 %109, label %sw.default.i443.i [
+    i64 0, label %sw.bb.i442.i
+    i64 1, label %sw.bb1.i441.i
+    i64 2, label %sw.bb2.i440.i
+    i64 3, label %sw.bb3.i437.i
+    i64 11, label %sw.bb4.i.i
+    i64 4, label %sw.bb6.i.i
+    i64 5, label %sw.bb7.i433.i
+    i64 6, label %sw.bb9.i432.i
+    i64 7, label %sw.bb11.i.i
+    i64 8, label %sw.bb12.i.i
+    i64 9, label %sw.bb13.i.i
+    i64 10, label %sw.bb14.i430.i
+    i64 12, label %sw.bb16.i429.i
+    i64 13, label %sw.bb19.i.i
+    i64 14, label %sw.bb23.i.i
+    i64 15, label %sw.bb27.i.i
+    i64 16, label %sw.bb31.i.i
   ]
 
-sw.bb.i414.i:
+sw.bb.i442.i:
   %add.i.i = fadd double %111, %113
   store double %add.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb1.i413.i:
+sw.bb1.i441.i:
   %sub.i.i = fsub double %111, %113
   store double %sub.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb2.i412.i:
+sw.bb2.i440.i:
   %mul.i.i = fmul double %111, %113
   store double %mul.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb3.i409.i:
+sw.bb3.i437.i:
   %div.i.i = fdiv double %111, %113
   store double %div.i.i, ptr %arrayidx161.i, align 8
-  %cmp.i410.i = fcmp oeq double %113, 0.000000e+00
-  %cond.i411.i = select i1 %cmp.i410.i, i32 3, i32 0
+  %cmp.i438.i = fcmp oeq double %113, 0.000000e+00
+  %cond.i439.i = select i1 %cmp.i438.i, i32 3, i32 0
   br label %compute_reals.exit.i
 
 sw.bb4.i.i:
-  %cmp.i.i406.i = fcmp oeq double %113, 0.000000e+00
-  br i1 %cmp.i.i406.i, label %compute_reals.exit.i, label %if.end.i.i.i
+  %div5.i.i = fdiv double %111, %113
+  store double %div5.i.i, ptr %arrayidx161.i, align 8
+  br label %compute_reals.exit.i
+
+sw.bb6.i.i:
+  %cmp.i.i434.i = fcmp oeq double %113, 0.000000e+00
+  br i1 %cmp.i.i434.i, label %compute_reals.exit.i, label %if.end.i.i.i
 
 if.end.i.i.i:
   %fmod.i.i.i = frem double %111, %113
-  %sub.i.i407.i = fsub double %111, %fmod.i.i.i
-  %div.i.i.i = fdiv double %sub.i.i407.i, %113
+  %sub.i.i435.i = fsub double %111, %fmod.i.i.i
+  %div.i.i.i = fdiv double %sub.i.i435.i, %113
   %cmp1.i.i.i = fcmp une double %fmod.i.i.i, 0.000000e+00
   br i1 %cmp1.i.i.i, label %if.then2.i.i.i, label %if.end11.i.i.i
 
@@ -982,7 +990,7 @@ if.then14.i.i.i:
   %sub15.i.i.i = fsub double %whole.0.i.i.i, %116
   %cmp16.i.i.i = fcmp ogt double %sub15.i.i.i, 5.000000e-01
   %add18.i.i.i = fadd double %116, 1.000000e+00
-  %cond.i.i408.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %116
+  %cond.i.i436.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %116
   br label %if.end21.i.i.i
 
 if.else19.i.i.i:
@@ -991,126 +999,127 @@ if.else19.i.i.i:
   br label %if.end21.i.i.i
 
 if.end21.i.i.i:
-  %storemerge.i.i.i = phi double [ %117, %if.else19.i.i.i ], [ %cond.i.i408.i, %if.then14.i.i.i ]
+  %storemerge.i.i.i = phi double [ %117, %if.else19.i.i.i ], [ %cond.i.i436.i, %if.then14.i.i.i ]
   store double %storemerge.i.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb5.i405.i:
-  %cmp.i82.i.i = fcmp oeq double %113, 0.000000e+00
-  br i1 %cmp.i82.i.i, label %compute_reals.exit.i, label %if.end.i83.i.i
+sw.bb7.i433.i:
+  %cmp.i87.i.i = fcmp oeq double %113, 0.000000e+00
+  br i1 %cmp.i87.i.i, label %compute_reals.exit.i, label %if.end.i88.i.i
 
-if.end.i83.i.i:
-  %fmod.i84.i.i = frem double %111, %113
-  %cmp1.i87.i.i = fcmp une double %fmod.i84.i.i, 0.000000e+00
-  br i1 %cmp1.i87.i.i, label %if.then2.i103.i.i, label %if.else.i88.i.i
+if.end.i88.i.i:
+  %fmod.i89.i.i = frem double %111, %113
+  %cmp1.i92.i.i = fcmp une double %fmod.i89.i.i, 0.000000e+00
+  br i1 %cmp1.i92.i.i, label %if.then2.i108.i.i, label %if.else.i93.i.i
 
-if.then2.i103.i.i:
-  %cmp3.i104.i.i = fcmp olt double %113, 0.000000e+00
-  %118 = fcmp uge double %fmod.i84.i.i, 0.000000e+00
-  %cmp6.not.i105.i.i = xor i1 %cmp3.i104.i.i, %118
-  %add.i107.i.i = fadd double %113, %fmod.i84.i.i
-  %spec.select117.i.i = select i1 %cmp6.not.i105.i.i, double %fmod.i84.i.i, double %add.i107.i.i
-  br label %if.end11.i89.i.i
+if.then2.i108.i.i:
+  %cmp3.i109.i.i = fcmp olt double %113, 0.000000e+00
+  %118 = fcmp uge double %fmod.i89.i.i, 0.000000e+00
+  %cmp6.not.i110.i.i = xor i1 %cmp3.i109.i.i, %118
+  %add.i112.i.i = fadd double %113, %fmod.i89.i.i
+  %spec.select123.i.i = select i1 %cmp6.not.i110.i.i, double %fmod.i89.i.i, double %add.i112.i.i
+  br label %if.end11.i94.i.i
 
-if.else.i88.i.i:
+if.else.i93.i.i:
   %119 = call double @llvm.copysign.f64(double 0.000000e+00, double %113)
-  br label %if.end11.i89.i.i
+  br label %if.end11.i94.i.i
 
-if.end11.i89.i.i:
-  %rest.0.i90.i.i = phi double [ %119, %if.else.i88.i.i ], [ %spec.select117.i.i, %if.then2.i103.i.i ]
-  store double %rest.0.i90.i.i, ptr %arrayidx161.i, align 8
+if.end11.i94.i.i:
+  %rest.0.i95.i.i = phi double [ %119, %if.else.i93.i.i ], [ %spec.select123.i.i, %if.then2.i108.i.i ]
+  store double %rest.0.i95.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb7.i404.i:
-  %cmp.i110.i.i = fcmp oeq double %111, 0.000000e+00
-  %cmp1.i111.i.i = fcmp olt double %113, 0.000000e+00
-  %or.cond.i.i.i = and i1 %cmp.i110.i.i, %cmp1.i111.i.i
-  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i112.i.i
-
-if.end.i112.i.i:
-  %cmp2.i.i.i = fcmp uge double %111, 0.000000e+00
-  %120 = call double @llvm.fabs.f64(double %111)
+sw.bb9.i432.i:
+  %cmp.i115.i.i = fcmp une double %111, 0.000000e+00
+  %cmp1.i116.i.i = fcmp uge double %113, 0.000000e+00
+  %or.cond.not31.i.i.i = or i1 %cmp.i115.i.i, %cmp1.i116.i.i
+  %120 = call double @llvm.fabs.f64(double %113)
   %121 = fcmp ueq double %120, 0x7FF0000000000000
-  %122 = call double @llvm.fabs.f64(double %113)
-  %123 = fcmp ueq double %122, 0x7FF0000000000000
-  %124 = or i1 %cmp2.i.i.i, %123
-  %125 = call double @llvm.floor.f64(double %113)
-  %cmp6.i.i.i = fcmp oeq double %125, %113
-  %126 = or i1 %cmp6.i.i.i, %124
-  %or.cond24.not.i.i.i = or i1 %121, %126
-  br i1 %or.cond24.not.i.i.i, label %if.end8.i.i.i, label %compute_reals.exit.i
+  %or.cond23.i.i.i = or i1 %or.cond.not31.i.i.i, %121
+  br i1 %or.cond23.i.i.i, label %if.end.i118.i.i, label %compute_reals.exit.i
 
-if.end8.i.i.i:
+if.end.i118.i.i:
+  %cmp3.i119.i.i = fcmp uge double %111, 0.000000e+00
+  %122 = call double @llvm.fabs.f64(double %111)
+  %123 = fcmp ueq double %122, 0x7FF0000000000000
+  %124 = call double @llvm.floor.f64(double %113)
+  %cmp7.i.i.i = fcmp oeq double %124, %113
+  %125 = or i1 %cmp3.i119.i.i, %cmp7.i.i.i
+  %126 = or i1 %123, %125
+  %or.cond28.not.i.i.i = or i1 %121, %126
+  br i1 %or.cond28.not.i.i.i, label %if.end9.i.i.i, label %compute_reals.exit.i
+
+if.end9.i.i.i:
   %127 = call double @llvm.pow.f64(double %111, double %113)
   store double %127, ptr %arrayidx161.i, align 8
   %128 = call double @llvm.fabs.f64(double %127)
   %129 = fcmp une double %128, 0x7FF0000000000000
-  %or.cond26.i.i.i = or i1 %121, %129
-  %130 = fcmp one double %122, 0x7FF0000000000000
+  %or.cond30.i.i.i = or i1 %123, %129
+  %130 = fcmp one double %120, 0x7FF0000000000000
   %131 = select i1 %130, i32 6, i32 0
-  %cond.i114.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %131
+  %cond.i120.i.i = select i1 %or.cond30.i.i.i, i32 0, i32 %131
   br label %compute_reals.exit.i
 
-sw.bb9.i403.i:
+sw.bb11.i.i:
   %fneg.i.i = fneg double %111
   store double %fneg.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb10.i402.i:
+sw.bb12.i.i:
   %132 = call double @llvm.fabs.f64(double %111)
   store double %132, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb11.i.i:
+sw.bb13.i.i:
   %133 = call double @llvm.sqrt.f64(double %111)
   store double %133, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb12.i.i:
-  %cmp.i115.i.i = fcmp une double %113, 0.000000e+00
-  %mul.i.i401.i = fmul double %111, %113
-  %cond.i116.i.i = select i1 %cmp.i115.i.i, double %mul.i.i401.i, double %113
-  store double %cond.i116.i.i, ptr %arrayidx161.i, align 8
+sw.bb14.i430.i:
+  %cmp.i121.i.i = fcmp une double %113, 0.000000e+00
+  %mul.i.i431.i = fmul double %111, %113
+  %cond.i122.i.i = select i1 %cmp.i121.i.i, double %mul.i.i431.i, double %113
+  store double %cond.i122.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb14.i400.i:
-  %cmp15.i.i = fcmp olt double %111, %113
-  %conv16.i.i = zext i1 %cmp15.i.i to i64
-  store i64 %conv16.i.i, ptr %arrayidx161.i, align 8
+sw.bb16.i429.i:
+  %cmp17.i.i = fcmp olt double %111, %113
+  %conv18.i.i = zext i1 %cmp17.i.i to i64
+  store i64 %conv18.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb17.i.i:
-  %cmp18.i.i = fcmp ole double %111, %113
-  %conv20.i.i = zext i1 %cmp18.i.i to i64
-  store i64 %conv20.i.i, ptr %arrayidx161.i, align 8
+sw.bb19.i.i:
+  %cmp20.i428.i = fcmp ole double %111, %113
+  %conv22.i.i = zext i1 %cmp20.i428.i to i64
+  store i64 %conv22.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb21.i.i:
-  %cmp22.i.i = fcmp ogt double %111, %113
-  %conv24.i.i = zext i1 %cmp22.i.i to i64
-  store i64 %conv24.i.i, ptr %arrayidx161.i, align 8
+sw.bb23.i.i:
+  %cmp24.i.i = fcmp ogt double %111, %113
+  %conv26.i.i = zext i1 %cmp24.i.i to i64
+  store i64 %conv26.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb25.i.i:
-  %cmp26.i.i = fcmp oge double %111, %113
-  %conv28.i.i = zext i1 %cmp26.i.i to i64
-  store i64 %conv28.i.i, ptr %arrayidx161.i, align 8
+sw.bb27.i.i:
+  %cmp28.i.i = fcmp oge double %111, %113
+  %conv30.i.i = zext i1 %cmp28.i.i to i64
+  store i64 %conv30.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb29.i.i:
-  %cmp30.i.i = fcmp oeq double %111, %113
-  %conv32.i.i = zext i1 %cmp30.i.i to i64
-  store i64 %conv32.i.i, ptr %arrayidx161.i, align 8
+sw.bb31.i.i:
+  %cmp32.i.i = fcmp oeq double %111, %113
+  %conv34.i.i = zext i1 %cmp32.i.i to i64
+  store i64 %conv34.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.default.i415.i:
-  %cmp33.i.i = fcmp une double %111, %113
-  %conv35.i.i = zext i1 %cmp33.i.i to i64
-  store i64 %conv35.i.i, ptr %arrayidx161.i, align 8
+sw.default.i443.i:
+  %cmp35.i.i = fcmp une double %111, %113
+  %conv37.i.i = zext i1 %cmp35.i.i to i64
+  store i64 %conv37.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 compute_reals.exit.i:
-  %retval.0.i399.i = phi i32 [ 0, %sw.default.i415.i ], [ 0, %sw.bb.i414.i ], [ 0, %sw.bb1.i413.i ], [ 0, %sw.bb2.i412.i ], [ %cond.i411.i, %sw.bb3.i409.i ], [ 0, %sw.bb29.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i405.i ], [ 0, %sw.bb9.i403.i ], [ 0, %sw.bb10.i402.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb14.i400.i ], [ 0, %sw.bb17.i.i ], [ 0, %sw.bb21.i.i ], [ 0, %sw.bb25.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i89.i.i ], [ %cond.i114.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i404.i ], [ 6, %if.end.i112.i.i ]
+  %retval.0.i427.i = phi i32 [ 0, %sw.default.i443.i ], [ 0, %sw.bb.i442.i ], [ 0, %sw.bb1.i441.i ], [ 0, %sw.bb2.i440.i ], [ %cond.i439.i, %sw.bb3.i437.i ], [ 0, %sw.bb4.i.i ], [ 0, %sw.bb31.i.i ], [ 3, %sw.bb6.i.i ], [ 3, %sw.bb7.i433.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb13.i.i ], [ 0, %sw.bb14.i430.i ], [ 0, %sw.bb16.i429.i ], [ 0, %sw.bb19.i.i ], [ 0, %sw.bb23.i.i ], [ 0, %sw.bb27.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i94.i.i ], [ %cond.i120.i.i, %if.end9.i.i.i ], [ 3, %sw.bb9.i432.i ], [ 6, %if.end.i118.i.i ]
   %add.ptr163.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
@@ -1185,252 +1194,282 @@ sw.bb203.i:
   %idxprom210.i = trunc i64 %151 to i32
   %arrayidx211.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom210.i
   %152 = load double, ptr %arrayidx211.i, align 8
-  %cmp.i416.i = fcmp une double %152, 0.000000e+00
-  %mul.i417.i = fmul double %150, %152
-  %cond.i418.i = select i1 %cmp.i416.i, double %mul.i417.i, double %152
+  %cmp.i444.i = fcmp une double %152, 0.000000e+00
+  %mul.i445.i = fmul double %150, %152
+  %cond.i446.i = select i1 %cmp.i444.i, double %mul.i445.i, double %152
   %arrayidx213.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
   %153 = load i64, ptr %arrayidx213.i, align 8
   %idxprom214.i = trunc i64 %153 to i32
   %arrayidx215.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom214.i
-  store double %cond.i418.i, ptr %arrayidx215.i, align 8
+  store double %cond.i446.i, ptr %arrayidx215.i, align 8
   %add.ptr216.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
   br label %cleanup.i
 
 sw.bb217.i:
   %arrayidx218.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
   %154 = load i64, ptr %arrayidx218.i, align 8
-  %arrayidx219.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %155 = load i64, ptr %arrayidx219.i, align 8
-  %idxprom220.i = trunc i64 %155 to i32
-  %arrayidx221.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom220.i
-  %156 = load i64, ptr %arrayidx221.i, align 8
-  %arrayidx222.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %157 = load i64, ptr %arrayidx222.i, align 8
-  %idxprom223.i = trunc i64 %157 to i32
-  %arrayidx224.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom223.i
-  %158 = load i64, ptr %arrayidx224.i, align 8
-  %arrayidx225.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %159 = load i64, ptr %arrayidx225.i, align 8
-  %idxprom226.i = trunc i64 %159 to i32
-  %arrayidx227.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom226.i
-  switch i64 %154, label %compute_integers.exit.i [
-    i64 0, label %sw.bb.i431.i
-    i64 1, label %sw.bb1.i430.i
-    i64 2, label %sw.bb3.i429.i
-    i64 3, label %sw.bb5.i424.i
-    i64 4, label %sw.bb11.i420.i
-    i64 5, label %sw.bb11.i420.i
+  %idxprom219.i = trunc i64 %154 to i32
+  %arrayidx220.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom219.i
+  %arrayidx221.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %155 = load i64, ptr %arrayidx221.i, align 8
+  %idxprom222.i = trunc i64 %155 to i32
+  %arrayidx223.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom222.i
+  %156 = load i64, ptr %arrayidx223.i, align 8
+  %cmp224.not.i = icmp eq i64 %156, 0
+  %cond226.i = select i1 %cmp224.not.i, i32 4, i32 3
+  %arrayidx227.i = getelementptr inbounds nuw i64, ptr %at.0.i, i32 %cond226.i
+  %157 = load i64, ptr %arrayidx227.i, align 8
+  %idxprom228.i = trunc i64 %157 to i32
+  %arrayidx229.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom228.i
+  %158 = load i64, ptr %arrayidx229.i, align 8
+  store i64 %158, ptr %arrayidx220.i, align 8
+  %add.ptr230.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
+  br label %cleanup.i
+
+sw.bb231.i:
+  %arrayidx232.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %159 = load i64, ptr %arrayidx232.i, align 8
+  %conv233.i = trunc i64 %159 to i32
+  %160 = inttoptr i32 %conv233.i to ptr
+  %call234.i = call i32 %160() nounwind
+  %add.ptr235.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  br label %sw.epilog.i
+
+sw.bb236.i:
+  %arrayidx237.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %161 = load i64, ptr %arrayidx237.i, align 8
+  %arrayidx238.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %162 = load i64, ptr %arrayidx238.i, align 8
+  %idxprom239.i = trunc i64 %162 to i32
+  %arrayidx240.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom239.i
+  %163 = load i64, ptr %arrayidx240.i, align 8
+  %arrayidx241.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  %164 = load i64, ptr %arrayidx241.i, align 8
+  %idxprom242.i = trunc i64 %164 to i32
+  %arrayidx243.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom242.i
+  %165 = load i64, ptr %arrayidx243.i, align 8
+  %arrayidx244.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %166 = load i64, ptr %arrayidx244.i, align 8
+  %idxprom245.i = trunc i64 %166 to i32
+  %arrayidx246.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom245.i
+  switch i64 %161, label %compute_integers.exit.i [
+    i64 0, label %sw.bb.i458.i
+    i64 1, label %sw.bb1.i457.i
+    i64 2, label %sw.bb3.i456.i
+    i64 3, label %sw.bb5.i451.i
+    i64 4, label %sw.bb11.i448.i
+    i64 5, label %sw.bb11.i448.i
     i64 7, label %sw.bb37.i.i
     i64 8, label %sw.bb40.i.i
-    i64 11, label %sw.bb48.i.i
-    i64 12, label %sw.bb52.i.i
-    i64 13, label %sw.bb56.i.i
-    i64 14, label %sw.bb60.i.i
-    i64 15, label %sw.bb64.i.i
-    i64 16, label %sw.bb68.i.i
+    i64 12, label %sw.bb48.i.i
+    i64 13, label %sw.bb52.i.i
+    i64 14, label %sw.bb56.i.i
+    i64 15, label %sw.bb60.i.i
+    i64 16, label %sw.bb64.i.i
+    i64 17, label %sw.bb68.i.i
   ]
 
-sw.bb.i431.i:
-  %160 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %156, i64 %158)
-  %161 = extractvalue { i64, i1 } %160, 1
-  %162 = extractvalue { i64, i1 } %160, 0
-  store i64 %162, ptr %arrayidx227.i, align 8
-  %cond.i432.i = select i1 %161, i32 6, i32 0
+sw.bb.i458.i:
+  %167 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %163, i64 %165)
+  %168 = extractvalue { i64, i1 } %167, 1
+  %169 = extractvalue { i64, i1 } %167, 0
+  store i64 %169, ptr %arrayidx246.i, align 8
+  %cond.i459.i = select i1 %168, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb1.i430.i:
-  %163 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %156, i64 %158)
-  %164 = extractvalue { i64, i1 } %163, 1
-  %165 = extractvalue { i64, i1 } %163, 0
-  store i64 %165, ptr %arrayidx227.i, align 8
-  %cond2.i.i = select i1 %164, i32 6, i32 0
+sw.bb1.i457.i:
+  %170 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %163, i64 %165)
+  %171 = extractvalue { i64, i1 } %170, 1
+  %172 = extractvalue { i64, i1 } %170, 0
+  store i64 %172, ptr %arrayidx246.i, align 8
+  %cond2.i.i = select i1 %171, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb3.i429.i:
-  %166 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %156, i64 %158)
-  %167 = extractvalue { i64, i1 } %166, 1
-  %168 = extractvalue { i64, i1 } %166, 0
-  store i64 %168, ptr %arrayidx227.i, align 8
-  %cond4.i.i = select i1 %167, i32 6, i32 0
+sw.bb3.i456.i:
+  %173 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %163, i64 %165)
+  %174 = extractvalue { i64, i1 } %173, 1
+  %175 = extractvalue { i64, i1 } %173, 0
+  store i64 %175, ptr %arrayidx246.i, align 8
+  %cond4.i.i = select i1 %174, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb5.i424.i:
-  %cmp.i425.i = icmp eq i64 %158, 0
-  br i1 %cmp.i425.i, label %compute_integers.exit.i, label %if.end.i.i
+sw.bb5.i451.i:
+  %cmp.i452.i = icmp eq i64 %165, 0
+  br i1 %cmp.i452.i, label %compute_integers.exit.i, label %if.end.i.i
 
 if.end.i.i:
-  %conv.i426.i = sitofp i64 %156 to double
-  %conv6.i427.i = sitofp i64 %158 to double
-  %div.i428.i = fdiv double %conv.i426.i, %conv6.i427.i
-  store double %div.i428.i, ptr %arrayidx227.i, align 8
-  %169 = add i64 %156, 9007199254740992
-  %170 = icmp ult i64 %169, 18014398509481985
-  br i1 %170, label %land.rhs.i.i, label %compute_integers.exit.i
+  %conv.i453.i = sitofp i64 %163 to double
+  %conv6.i454.i = sitofp i64 %165 to double
+  %div.i455.i = fdiv double %conv.i453.i, %conv6.i454.i
+  store double %div.i455.i, ptr %arrayidx246.i, align 8
+  %176 = add i64 %163, 9007199254740992
+  %177 = icmp ult i64 %176, 18014398509481985
+  br i1 %177, label %land.rhs.i.i, label %compute_integers.exit.i
 
 land.rhs.i.i:
-  %171 = add i64 %158, 9007199254740992
-  %172 = icmp ult i64 %171, 18014398509481985
-  %173 = select i1 %172, i32 0, i32 6
+  %178 = add i64 %165, 9007199254740992
+  %179 = icmp ult i64 %178, 18014398509481985
+  %180 = select i1 %179, i32 0, i32 6
   br label %compute_integers.exit.i
 
-sw.bb11.i420.i:
-  %cmp12.i.i = icmp eq i64 %158, 0
+sw.bb11.i448.i:
+  %cmp12.i.i = icmp eq i64 %165, 0
   br i1 %cmp12.i.i, label %compute_integers.exit.i, label %if.end15.i.i
 
 if.end15.i.i:
-  %cmp16.i.i = icmp eq i64 %156, -9223372036854775808
-  %cmp18.i421.i = icmp eq i64 %158, -1
-  %or.cond.i.i = and i1 %cmp16.i.i, %cmp18.i421.i
+  %cmp16.i.i = icmp eq i64 %163, -9223372036854775808
+  %cmp18.i.i = icmp eq i64 %165, -1
+  %or.cond.i.i = and i1 %cmp16.i.i, %cmp18.i.i
   br i1 %or.cond.i.i, label %compute_integers.exit.i, label %if.end21.i.i
 
 if.end21.i.i:
-  %.frozen = freeze i64 %156
-  %.frozen32 = freeze i64 %158
+  %.frozen = freeze i64 %163
+  %.frozen32 = freeze i64 %165
   %div22.i.i = sdiv i64 %.frozen, %.frozen32
-  %174 = mul i64 %div22.i.i, %.frozen32
-  %rem.i.i.decomposed = sub i64 %.frozen, %174
+  %181 = mul i64 %div22.i.i, %.frozen32
+  %rem.i.i.decomposed = sub i64 %.frozen, %181
   %cmp23.not.i.i = icmp eq i64 %rem.i.i.decomposed, 0
   br i1 %cmp23.not.i.i, label %if.end33.i.i, label %land.lhs.true25.i.i
 
 land.lhs.true25.i.i:
-  %cmp30.not.unshifted.i.i = xor i64 %rem.i.i.decomposed, %158
+  %cmp30.not.unshifted.i.i = xor i64 %rem.i.i.decomposed, %165
   %cmp30.not.i.i = icmp sgt i64 %cmp30.not.unshifted.i.i, -1
   br i1 %cmp30.not.i.i, label %if.end33.i.i, label %if.then32.i.i
 
 if.then32.i.i:
-  %add.i422.i = add nsw i64 %rem.i.i.decomposed, %158
-  %sub.i423.i = add nsw i64 %div22.i.i, -1
+  %add.i449.i = add nsw i64 %rem.i.i.decomposed, %165
+  %sub.i450.i = add nsw i64 %div22.i.i, -1
   br label %if.end33.i.i
 
 if.end33.i.i:
-  %quotient.0.i.i = phi i64 [ %sub.i423.i, %if.then32.i.i ], [ %div22.i.i, %land.lhs.true25.i.i ], [ %div22.i.i, %if.end21.i.i ]
-  %rest.0.i.i = phi i64 [ %add.i422.i, %if.then32.i.i ], [ %rem.i.i.decomposed, %land.lhs.true25.i.i ], [ 0, %if.end21.i.i ]
-  %cmp34.i.i = icmp eq i64 %154, 5
+  %quotient.0.i.i = phi i64 [ %sub.i450.i, %if.then32.i.i ], [ %div22.i.i, %land.lhs.true25.i.i ], [ %div22.i.i, %if.end21.i.i ]
+  %rest.0.i.i = phi i64 [ %add.i449.i, %if.then32.i.i ], [ %rem.i.i.decomposed, %land.lhs.true25.i.i ], [ 0, %if.end21.i.i ]
+  %cmp34.i.i = icmp eq i64 %161, 5
   %cond36.i.i = select i1 %cmp34.i.i, i64 %rest.0.i.i, i64 %quotient.0.i.i
-  store i64 %cond36.i.i, ptr %arrayidx227.i, align 8
+  store i64 %cond36.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb37.i.i:
-  %175 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %156)
-  %176 = extractvalue { i64, i1 } %175, 1
-  %177 = extractvalue { i64, i1 } %175, 0
-  store i64 %177, ptr %arrayidx227.i, align 8
-  %cond39.i.i = select i1 %176, i32 6, i32 0
+  %182 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %163)
+  %183 = extractvalue { i64, i1 } %182, 1
+  %184 = extractvalue { i64, i1 } %182, 0
+  store i64 %184, ptr %arrayidx246.i, align 8
+  %cond39.i.i = select i1 %183, i32 6, i32 0
   br label %compute_integers.exit.i
 
 sw.bb40.i.i:
-  %cmp41.i.i = icmp slt i64 %156, 0
+  %cmp41.i.i = icmp slt i64 %163, 0
   br i1 %cmp41.i.i, label %cond.true43.i.i, label %cond.false45.i.i
 
 cond.true43.i.i:
-  %178 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %156)
-  %179 = extractvalue { i64, i1 } %178, 1
-  %180 = extractvalue { i64, i1 } %178, 0
-  store i64 %180, ptr %arrayidx227.i, align 8
-  %cond39.i.i.i = select i1 %179, i32 6, i32 0
+  %185 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %163)
+  %186 = extractvalue { i64, i1 } %185, 1
+  %187 = extractvalue { i64, i1 } %185, 0
+  store i64 %187, ptr %arrayidx246.i, align 8
+  %cond39.i.i.i = select i1 %186, i32 6, i32 0
   br label %compute_integers.exit.i
 
 cond.false45.i.i:
-  store i64 %156, ptr %arrayidx227.i, align 8
+  store i64 %163, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb48.i.i:
-  %cmp49.i.i = icmp slt i64 %156, %158
+  %cmp49.i.i = icmp slt i64 %163, %165
   %conv51.i.i = zext i1 %cmp49.i.i to i64
-  store i64 %conv51.i.i, ptr %arrayidx227.i, align 8
+  store i64 %conv51.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb52.i.i:
-  %cmp53.i.i = icmp sle i64 %156, %158
+  %cmp53.i.i = icmp sle i64 %163, %165
   %conv55.i.i = zext i1 %cmp53.i.i to i64
-  store i64 %conv55.i.i, ptr %arrayidx227.i, align 8
+  store i64 %conv55.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb56.i.i:
-  %cmp57.i.i = icmp sgt i64 %156, %158
+  %cmp57.i.i = icmp sgt i64 %163, %165
   %conv59.i.i = zext i1 %cmp57.i.i to i64
-  store i64 %conv59.i.i, ptr %arrayidx227.i, align 8
+  store i64 %conv59.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb60.i.i:
-  %cmp61.i.i = icmp sge i64 %156, %158
+  %cmp61.i.i = icmp sge i64 %163, %165
   %conv63.i.i = zext i1 %cmp61.i.i to i64
-  store i64 %conv63.i.i, ptr %arrayidx227.i, align 8
+  store i64 %conv63.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb64.i.i:
-  %cmp65.i.i = icmp eq i64 %156, %158
+  %cmp65.i.i = icmp eq i64 %163, %165
   %conv67.i.i = zext i1 %cmp65.i.i to i64
-  store i64 %conv67.i.i, ptr %arrayidx227.i, align 8
+  store i64 %conv67.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb68.i.i:
-  %cmp69.i.i = icmp ne i64 %156, %158
+  %cmp69.i.i = icmp ne i64 %163, %165
   %conv71.i.i = zext i1 %cmp69.i.i to i64
-  store i64 %conv71.i.i, ptr %arrayidx227.i, align 8
+  store i64 %conv71.i.i, ptr %arrayidx246.i, align 8
   br label %compute_integers.exit.i
 
 compute_integers.exit.i:
-  %retval.0.i419.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i432.i, %sw.bb.i431.i ], [ %cond2.i.i, %sw.bb1.i430.i ], [ %cond4.i.i, %sw.bb3.i429.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i424.i ], [ %173, %land.rhs.i.i ], [ 3, %sw.bb11.i420.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb217.i ]
-  %add.ptr229.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
+  %retval.0.i447.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i459.i, %sw.bb.i458.i ], [ %cond2.i.i, %sw.bb1.i457.i ], [ %cond4.i.i, %sw.bb3.i456.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i451.i ], [ %180, %land.rhs.i.i ], [ 3, %sw.bb11.i448.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb236.i ]
+  %add.ptr248.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
 sw.default.i:
-  %arrayidx230.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %181 = load i64, ptr %arrayidx230.i, align 8
-  %idxprom231.i = trunc i64 %181 to i32
-  %arrayidx232.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom231.i
-  %182 = load i64, ptr %arrayidx232.i, align 8
-  %cmp233.not.i = icmp eq i64 %182, 0
-  br i1 %cmp233.not.i, label %cond.false.i, label %cond.true.i
+  %arrayidx249.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %188 = load i64, ptr %arrayidx249.i, align 8
+  %idxprom250.i = trunc i64 %188 to i32
+  %arrayidx251.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom250.i
+  %189 = load i64, ptr %arrayidx251.i, align 8
+  %cmp252.not.i = icmp eq i64 %189, 0
+  br i1 %cmp252.not.i, label %cond.false.i, label %cond.true.i
 
 cond.true.i:
-  %add.ptr235.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %add.ptr254.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
   br label %cleanup.i
 
 cond.false.i:
-  %arrayidx236.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %183 = load i64, ptr %arrayidx236.i, align 8
-  %idx.ext237.i = trunc i64 %183 to i32
-  %add.ptr238.i = getelementptr inbounds i64, ptr %1, i32 %idx.ext237.i
+  %arrayidx255.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %190 = load i64, ptr %arrayidx255.i, align 8
+  %idx.ext256.i = trunc i64 %190 to i32
+  %add.ptr257.i = getelementptr inbounds i64, ptr %1, i32 %idx.ext256.i
   br label %cleanup.i
 
 sw.epilog.i:
-  %next.0.i = phi ptr [ %add.ptr84.i, %if.end79.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr229.i, %compute_integers.exit.i ], [ %add.ptr105.i, %sw.bb96.i ], [ %add.ptr114.i, %load.exit.i ], [ %add.ptr163.i, %compute_reals.exit.i ]
-  %status.1.i = phi i32 [ %call69.i, %if.end79.i ], [ %status.0.i, %if.end.i ], [ %retval.0.i419.i, %compute_integers.exit.i ], [ %call104.i, %sw.bb96.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i399.i, %compute_reals.exit.i ]
-  %cmp240.not.i = icmp eq i32 %status.1.i, 0
-  br i1 %cmp240.not.i, label %cleanup.i, label %if.then
+  %next.0.i = phi ptr [ %add.ptr248.i, %compute_integers.exit.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr105.i, %sw.bb96.i ], [ %add.ptr114.i, %load.exit.i ], [ %add.ptr163.i, %compute_reals.exit.i ], [ %add.ptr235.i, %sw.bb231.i ], [ %add.ptr84.i, %if.end79.i ]
+  %status.1.i = phi i32 [ %retval.0.i447.i, %compute_integers.exit.i ], [ %status.0.i, %if.end.i ], [ %call104.i, %sw.bb96.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i427.i, %compute_reals.exit.i ], [ %call234.i, %sw.bb231.i ], [ %call69.i, %if.end79.i ]
+  %cmp259.not.i = icmp eq i32 %status.1.i, 0
+  br i1 %cmp259.not.i, label %cleanup.i, label %if.then
 
 cleanup.i:
-  %at.1.i = phi ptr [ %next.0.i, %sw.epilog.i ], [ %add.ptr150.i, %sw.bb137.i ], [ %add.ptr238.i, %cond.false.i ], [ %add.ptr235.i, %cond.true.i ], [ %add.ptr216.i, %sw.bb203.i ], [ %add.ptr202.i, %sw.bb189.i ], [ %add.ptr188.i, %sw.bb176.i ], [ %add.ptr175.i, %sw.bb164.i ], [ %add.ptr136.i, %sw.bb128.i ], [ %add.ptr127.i, %sw.bb115.i ], [ %add.ptr63.i, %sw.bb50.i ], [ %add.ptr49.i, %sw.bb37.i ], [ %add.ptr36.i, %sw.bb23.i ], [ %add.ptr22.i, %sw.bb12.i ], [ %add.ptr11.i, %sw.bb6.i ], [ %move.0448.i, %for.cond87.preheader.i ], [ %move.0.i, %for.body.i ]
+  %at.1.i = phi ptr [ %next.0.i, %sw.epilog.i ], [ %add.ptr150.i, %sw.bb137.i ], [ %add.ptr257.i, %cond.false.i ], [ %add.ptr254.i, %cond.true.i ], [ %add.ptr230.i, %sw.bb217.i ], [ %add.ptr216.i, %sw.bb203.i ], [ %add.ptr202.i, %sw.bb189.i ], [ %add.ptr188.i, %sw.bb176.i ], [ %add.ptr175.i, %sw.bb164.i ], [ %add.ptr136.i, %sw.bb128.i ], [ %add.ptr127.i, %sw.bb115.i ], [ %add.ptr63.i, %sw.bb50.i ], [ %add.ptr49.i, %sw.bb37.i ], [ %add.ptr36.i, %sw.bb23.i ], [ %add.ptr22.i, %sw.bb12.i ], [ %add.ptr11.i, %sw.bb6.i ], [ %move.0475.i, %for.cond87.preheader.i ], [ %move.0.i, %for.body.i ]
   br label %for.cond.i
 
 if.then:
-  %status.1442.i = phi i32 [ %status.1.i, %sw.epilog.i ], [ 6, %sw.bb137.i ]
-  %sub.ptr.lhs.cast243.i = ptrtoint ptr %at.0.i to i32
-  %sub.ptr.sub245.i = sub i32 %sub.ptr.lhs.cast243.i, %conv
-  %sub.ptr.div246.i = ashr exact i32 %sub.ptr.sub245.i, 3
+  %status.1469.i = phi i32 [ %status.1.i, %sw.epilog.i ], [ 6, %sw.bb137.i ]
+  %sub.ptr.lhs.cast262.i = ptrtoint ptr %at.0.i to i32
+  %sub.ptr.sub264.i = sub i32 %sub.ptr.lhs.cast262.i, %conv
+  %sub.ptr.div265.i = ashr exact i32 %sub.ptr.sub264.i, 3
   %site.i = getelementptr inbounds nuw i8, ptr %lane, i32 44
-  store i32 %sub.ptr.div246.i, ptr %site.i, align 4
+  store i32 %sub.ptr.div265.i, ptr %site.i, align 4
   %atomic-load.i = load atomic i32, ptr %block seq_cst, align 4
   %cmp.i = icmp eq i32 %atomic-load.i, 0
   br i1 %cmp.i, label %if.then.i19, label %cleanup
 
 if.then.i19:
-  store atomic i32 %status.1442.i, ptr %block seq_cst, align 4
+  store atomic i32 %status.1469.i, ptr %block seq_cst, align 4
   %site2.i = getelementptr inbounds nuw i8, ptr %block, i32 4
-  store atomic i32 %sub.ptr.div246.i, ptr %site2.i seq_cst, align 4
+  store atomic i32 %sub.ptr.div265.i, ptr %site2.i seq_cst, align 4
   br label %cleanup
 
 if.end:
   %arrayidx2.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %184 = load i64, ptr %arrayidx2.i, align 8
+  %191 = load i64, ptr %arrayidx2.i, align 8
   %arrayidx11 = getelementptr inbounds nuw i8, ptr %block, i32 144
-  store i64 %184, ptr %arrayidx11, align 8
+  store i64 %191, ptr %arrayidx11, align 8
   br label %cleanup
 
 cleanup:
-  %retval.0 = phi i32 [ 0, %if.end ], [ %status.1442.i, %if.then ], [ %status.1442.i, %if.then.i19 ]
+  %retval.0 = phi i32 [ 0, %if.end ], [ %status.1469.i, %if.then ], [ %status.1469.i, %if.then.i19 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %lane) nounwind
   ret i32 %retval.0
 }

@@ -1345,22 +1345,24 @@ for.cond:
     i64 18, label %sw.bb139
     i64 19, label %sw.bb149
     i64 20, label %sw.bb160
-    i64 11, label %sw.bb171
+    i64 21, label %sw.bb171
+    i64 22, label %sw.bb182
+    i64 11, label %sw.bb186
   ]
 
 for.cond69.preheader:
   %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %move.0415 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %move.0436 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %3 = load i64, ptr %arrayidx70, align 8
-  %cmp71416 = icmp sgt i64 %3, 0
-  br i1 %cmp71416, label %for.body, label %cleanup
+  %cmp71437 = icmp sgt i64 %3, 0
+  br i1 %cmp71437, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %4 = load i64, ptr %arrayidx2, align 8
   %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
   store i64 %4, ptr %end, align 8
-  br label %cleanup199
+  br label %cleanup214
 
 sw.bb3:
   %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
@@ -1423,26 +1425,26 @@ if.then:
   %add.ptr.i62.i = getelementptr inbounds i8, ptr %14, i64 -128
   %15 = load ptr, ptr %block2.i, align 8
   %cmp.not.i = icmp eq ptr %15, null
-  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i343
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i367
 
-if.then.i343:
-  %stop.i.i344 = getelementptr inbounds nuw i8, ptr %15, i64 56
-  %16 = load atomic i32, ptr %stop.i.i344 monotonic, align 8
-  %cmp.not.i.i345 = icmp eq i32 %16, 0
-  br i1 %cmp.not.i.i345, label %stop_of_member.exit.i, label %if.end
+if.then.i367:
+  %stop.i.i368 = getelementptr inbounds nuw i8, ptr %15, i64 56
+  %16 = load atomic i32, ptr %stop.i.i368 monotonic, align 8
+  %cmp.not.i.i369 = icmp eq i32 %16, 0
+  br i1 %cmp.not.i.i369, label %stop_of_member.exit.i, label %if.end
 
 stop_of_member.exit.i:
   %17 = load i64, ptr %member41, align 8
-  %arrayidx.i.i.i347 = getelementptr inbounds nuw i8, ptr %15, i64 144
-  %18 = load atomic i64, ptr %arrayidx.i.i.i347 monotonic, align 8
-  %cmp3.i.not.i348 = icmp sgt i64 %17, %18
-  br i1 %cmp3.i.not.i348, label %if.end, label %if.end6.i
+  %arrayidx.i.i.i371 = getelementptr inbounds nuw i8, ptr %15, i64 144
+  %18 = load atomic i64, ptr %arrayidx.i.i.i371 monotonic, align 8
+  %cmp3.i.not.i372 = icmp sgt i64 %17, %18
+  br i1 %cmp3.i.not.i372, label %if.end, label %if.end6.i
 
 if.end6.i:
-  %call.i.i349 = tail call i32 @GetCurrentThreadId() nounwind
-  %conv.i.i350 = zext i32 %call.i.i349 to i64
+  %call.i.i373 = tail call i32 @GetCurrentThreadId() nounwind
+  %conv.i.i374 = zext i32 %call.i.i373 to i64
   %19 = load i64, ptr %thread.i, align 16
-  %cmp8.i352 = icmp eq i64 %19, %conv.i.i350
+  %cmp8.i376 = icmp eq i64 %19, %conv.i.i374
   %20 = load i32, ptr %flags.i, align 4
   %thread1.i.i = getelementptr inbounds i8, ptr %14, i64 -112
   store i64 %19, ptr %thread1.i.i, align 16
@@ -1462,7 +1464,7 @@ if.end6.i:
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
   %lane12.i = getelementptr inbounds i8, ptr %14, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i352, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i376, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
   %22 = load ptr, ptr %thread_state.i, align 8
@@ -1493,9 +1495,9 @@ cond.false.i.i:
 
 end_launch.exit.i:
   %cond.i67.i = phi i32 [ %25, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i352, label %land.lhs.true.i353, label %if.end33.i
+  br i1 %cmp8.i376, label %land.lhs.true.i377, label %if.end33.i
 
-land.lhs.true.i353:
+land.lhs.true.i377:
   %print_ring.i.i = getelementptr inbounds nuw i8, ptr %14, i64 72
   %26 = load ptr, ptr %print_ring.i.i, align 8
   %cmp.not.i68.i = icmp eq ptr %26, null
@@ -1516,7 +1518,7 @@ if.then21.i:
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i353 ]
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i377 ]
   %thread_state30.i = getelementptr inbounds i8, ptr %14, i64 -120
   %29 = load ptr, ptr %thread_state30.i, align 8
   store ptr %29, ptr %thread_state.i, align 8
@@ -1533,7 +1535,7 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_member.exit.i ], [ %16, %if.then.i343 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_member.exit.i ], [ %16, %if.then.i367 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
@@ -1664,18 +1666,18 @@ if.end62:
   br label %sw.epilog
 
 for.body:
-  %move.0419 = phi ptr [ %move.0, %for.body ], [ %move.0415, %for.cond69.preheader ]
-  %at.0.pn418 = phi ptr [ %move.0419, %for.body ], [ %at.0, %for.cond69.preheader ]
-  %i.0417 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
-  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn418, i64 24
+  %move.0440 = phi ptr [ %move.0, %for.body ], [ %move.0436, %for.cond69.preheader ]
+  %at.0.pn439 = phi ptr [ %move.0440, %for.body ], [ %at.0, %for.cond69.preheader ]
+  %i.0438 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
+  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn439, i64 24
   %78 = load i64, ptr %arrayidx73, align 8
   %79 = inttoptr i64 %78 to ptr
   %80 = load i64, ptr %79, align 8
-  %81 = load i64, ptr %move.0419, align 8
+  %81 = load i64, ptr %move.0440, align 8
   %82 = inttoptr i64 %81 to ptr
   store i64 %80, ptr %82, align 8
-  %inc = add nuw nsw i64 %i.0417, 1
-  %move.0 = getelementptr inbounds nuw i8, ptr %move.0419, i64 16
+  %inc = add nuw nsw i64 %i.0438, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0440, i64 16
   %83 = load i64, ptr %arrayidx70, align 8
   %cmp71 = icmp slt i64 %inc, %83
   br i1 %cmp71, label %for.body, label %cleanup
@@ -1721,15 +1723,15 @@ sw.bb85:
 
 sw.bb.i:
   %bits.0.copyload.i = load i16, ptr %92, align 1
-  %conv.i.i357 = zext i16 %bits.0.copyload.i to i32
-  %shr.i.i = lshr i32 %conv.i.i357, 10
+  %conv.i.i381 = zext i16 %bits.0.copyload.i to i32
+  %shr.i.i = lshr i32 %conv.i.i381, 10
   %and.i.i = and i32 %shr.i.i, 31
-  %and3.i.i = and i32 %conv.i.i357, 1023
+  %and3.i.i = and i32 %conv.i.i381, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i358, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i382, label %if.else.i.i
 
-if.then.i.i358:
+if.then.i.i382:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
   %94 = bitcast i64 %or.i.i to double
@@ -1751,7 +1753,7 @@ if.then9.i.i:
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i358 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i382 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1760,8 +1762,8 @@ real_of_half.exit.i:
 
 sw.bb1.i:
   %97 = load float, ptr %92, align 4
-  %conv.i356 = fpext float %97 to double
-  store double %conv.i356, ptr %arrayidx89, align 8
+  %conv.i380 = fpext float %97 to double
+  store double %conv.i380, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb2.i:
@@ -1794,8 +1796,8 @@ sw.bb9.i:
 
 sw.bb10.i:
   %103 = load i8, ptr %92, align 1
-  %cmp.i355 = icmp ne i8 %103, 0
-  %conv13.i = zext i1 %cmp.i355 to i64
+  %cmp.i379 = icmp ne i8 %103, 0
+  %conv13.i = zext i1 %cmp.i379 to i64
   store i64 %conv13.i, ptr %arrayidx89, align 8
   br label %load.exit
 
@@ -1821,11 +1823,11 @@ sw.default.i:
   %107 = load i64, ptr %92, align 8
   store i64 %107, ptr %arrayidx89, align 8
   %cmp20.i = icmp slt i64 %107, 0
-  %cond.i359 = select i1 %cmp20.i, i32 6, i32 0
+  %cond.i383 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i354 = phi i32 [ %cond.i359, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i378 = phi i32 [ %cond.i383, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr91 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
@@ -1878,7 +1880,7 @@ sw.bb109:
   %122 = add i64 %121, 9007199254740992
   %123 = icmp ult i64 %122, 18014398509481985
   %add.ptr119 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %123, label %cleanup, label %if.then191
+  br i1 %123, label %cleanup, label %if.then206
 
 sw.bb120:
   %arrayidx121 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
@@ -1894,61 +1896,67 @@ sw.bb120:
   %arrayidx126 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %129 = load i64, ptr %arrayidx126, align 8
   %arrayidx127 = getelementptr inbounds %union.number, ptr %1, i64 %129
-  switch i64 %124, label %sw.default.i378 [
-    i64 0, label %sw.bb.i377
-    i64 1, label %sw.bb1.i376
-    i64 2, label %sw.bb2.i375
-    i64 3, label %sw.bb3.i372
-    i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i367
-    i64 6, label %sw.bb7.i366
-    i64 7, label %sw.bb9.i365
-    i64 8, label %sw.bb10.i364
-    i64 9, label %sw.bb11.i
-    i64 10, label %sw.bb13.i
-    i64 11, label %sw.bb15.i
-    i64 12, label %sw.bb18.i361
-    i64 13, label %sw.bb22.i
-    i64 14, label %sw.bb26.i
-    i64 15, label %sw.bb30.i
+  switch i64 %124, label %sw.default.i400 [
+    i64 0, label %sw.bb.i399
+    i64 1, label %sw.bb1.i398
+    i64 2, label %sw.bb2.i397
+    i64 3, label %sw.bb3.i394
+    i64 11, label %sw.bb4.i
+    i64 4, label %sw.bb6.i
+    i64 5, label %sw.bb7.i389
+    i64 6, label %sw.bb9.i388
+    i64 7, label %sw.bb11.i
+    i64 8, label %sw.bb12.i
+    i64 9, label %sw.bb13.i
+    i64 10, label %sw.bb15.i
+    i64 12, label %sw.bb17.i
+    i64 13, label %sw.bb20.i
+    i64 14, label %sw.bb24.i
+    i64 15, label %sw.bb28.i
+    i64 16, label %sw.bb32.i
   ]
 
-sw.bb.i377:
+sw.bb.i399:
   %add.i = fadd double %126, %128
   store double %add.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb1.i376:
+sw.bb1.i398:
   %sub.i = fsub double %126, %128
   store double %sub.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb2.i375:
+sw.bb2.i397:
   %mul.i = fmul double %126, %128
   store double %mul.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb3.i372:
+sw.bb3.i394:
   %div.i = fdiv double %126, %128
   store double %div.i, ptr %arrayidx127, align 8
-  %cmp.i373 = fcmp oeq double %128, 0.000000e+00
-  %cond.i374 = select i1 %cmp.i373, i32 3, i32 0
+  %cmp.i395 = fcmp oeq double %128, 0.000000e+00
+  %cond.i396 = select i1 %cmp.i395, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i368 = fcmp oeq double %128, 0.000000e+00
-  br i1 %cmp.i.i368, label %compute_reals.exit, label %if.end.i.i
+  %div5.i = fdiv double %126, %128
+  store double %div5.i, ptr %arrayidx127, align 8
+  br label %compute_reals.exit
+
+sw.bb6.i:
+  %cmp.i.i390 = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i.i390, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
-  %call.i.i369 = tail call double @fmod(double noundef %126, double noundef %128) nounwind
-  %sub.i.i370 = fsub double %126, %call.i.i369
-  %div.i.i = fdiv double %sub.i.i370, %128
-  %cmp1.i.i = fcmp une double %call.i.i369, 0.000000e+00
+  %call.i.i391 = tail call double @fmod(double noundef %126, double noundef %128) nounwind
+  %sub.i.i392 = fsub double %126, %call.i.i391
+  %div.i.i = fdiv double %sub.i.i392, %128
+  %cmp1.i.i = fcmp une double %call.i.i391, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
 if.then2.i.i:
   %cmp3.i.i = fcmp olt double %128, 0.000000e+00
-  %130 = fcmp uge double %call.i.i369, 0.000000e+00
+  %130 = fcmp uge double %call.i.i391, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %130
   br i1 %cmp6.not.i.i, label %if.end11.i.i, label %if.then8.i.i
 
@@ -1966,7 +1974,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %131
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %131, 1.000000e+00
-  %cond.i.i371 = select i1 %cmp16.i.i, double %add18.i.i, double %131
+  %cond.i.i393 = select i1 %cmp16.i.i, double %add18.i.i, double %131
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1975,128 +1983,129 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i371, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i393, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb5.i367:
-  %cmp.i83.i = fcmp oeq double %128, 0.000000e+00
-  br i1 %cmp.i83.i, label %compute_reals.exit, label %if.end.i84.i
+sw.bb7.i389:
+  %cmp.i88.i = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i88.i, label %compute_reals.exit, label %if.end.i89.i
 
-if.end.i84.i:
-  %call.i85.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
-  %cmp1.i88.i = fcmp une double %call.i85.i, 0.000000e+00
-  br i1 %cmp1.i88.i, label %if.then2.i104.i, label %if.else.i89.i
+if.end.i89.i:
+  %call.i90.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
+  %cmp1.i93.i = fcmp une double %call.i90.i, 0.000000e+00
+  br i1 %cmp1.i93.i, label %if.then2.i109.i, label %if.else.i94.i
 
-if.then2.i104.i:
-  %cmp3.i105.i = fcmp olt double %128, 0.000000e+00
-  %133 = fcmp uge double %call.i85.i, 0.000000e+00
-  %cmp6.not.i106.i = xor i1 %cmp3.i105.i, %133
-  br i1 %cmp6.not.i106.i, label %if.end11.i90.i, label %if.then8.i107.i
+if.then2.i109.i:
+  %cmp3.i110.i = fcmp olt double %128, 0.000000e+00
+  %133 = fcmp uge double %call.i90.i, 0.000000e+00
+  %cmp6.not.i111.i = xor i1 %cmp3.i110.i, %133
+  br i1 %cmp6.not.i111.i, label %if.end11.i95.i, label %if.then8.i112.i
 
-if.then8.i107.i:
-  %add.i108.i = fadd double %128, %call.i85.i
-  br label %if.end11.i90.i
+if.then8.i112.i:
+  %add.i113.i = fadd double %128, %call.i90.i
+  br label %if.end11.i95.i
 
-if.else.i89.i:
+if.else.i94.i:
   %134 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %128)
-  br label %if.end11.i90.i
+  br label %if.end11.i95.i
 
-if.end11.i90.i:
-  %rest.0.i91.i = phi double [ %add.i108.i, %if.then8.i107.i ], [ %call.i85.i, %if.then2.i104.i ], [ %134, %if.else.i89.i ]
-  store double %rest.0.i91.i, ptr %arrayidx127, align 8
+if.end11.i95.i:
+  %rest.0.i96.i = phi double [ %add.i113.i, %if.then8.i112.i ], [ %call.i90.i, %if.then2.i109.i ], [ %134, %if.else.i94.i ]
+  store double %rest.0.i96.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb7.i366:
-  %cmp.i111.i = fcmp oeq double %126, 0.000000e+00
-  %cmp1.i112.i = fcmp olt double %128, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i111.i, %cmp1.i112.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i113.i
-
-if.end.i113.i:
-  %cmp2.i.i = fcmp uge double %126, 0.000000e+00
-  %135 = tail call double @llvm.fabs.f64(double %126)
+sw.bb9.i388:
+  %cmp.i116.i = fcmp une double %126, 0.000000e+00
+  %cmp1.i117.i = fcmp uge double %128, 0.000000e+00
+  %or.cond.not31.i.i = or i1 %cmp.i116.i, %cmp1.i117.i
+  %135 = tail call double @llvm.fabs.f64(double %128)
   %136 = fcmp ueq double %135, 0x7FF0000000000000
-  %137 = tail call double @llvm.fabs.f64(double %128)
-  %138 = fcmp ueq double %137, 0x7FF0000000000000
-  %139 = or i1 %cmp2.i.i, %138
-  %140 = tail call double @llvm.floor.f64(double %128)
-  %cmp6.i.i = fcmp oeq double %140, %128
-  %141 = or i1 %cmp6.i.i, %139
-  %or.cond24.not.i.i = or i1 %136, %141
-  br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
+  %or.cond23.i.i = or i1 %or.cond.not31.i.i, %136
+  br i1 %or.cond23.i.i, label %if.end.i119.i, label %compute_reals.exit
 
-if.end8.i.i:
-  %call.i115.i = tail call double @pow(double noundef %126, double noundef %128) nounwind
-  store double %call.i115.i, ptr %arrayidx127, align 8
-  %142 = tail call double @llvm.fabs.f64(double %call.i115.i)
+if.end.i119.i:
+  %cmp3.i120.i = fcmp uge double %126, 0.000000e+00
+  %137 = tail call double @llvm.fabs.f64(double %126)
+  %138 = fcmp ueq double %137, 0x7FF0000000000000
+  %139 = tail call double @llvm.floor.f64(double %128)
+  %cmp7.i.i = fcmp oeq double %139, %128
+  %140 = or i1 %cmp3.i120.i, %cmp7.i.i
+  %141 = or i1 %138, %140
+  %or.cond28.not.i.i = or i1 %136, %141
+  br i1 %or.cond28.not.i.i, label %if.end9.i.i, label %compute_reals.exit
+
+if.end9.i.i:
+  %call.i121.i = tail call double @pow(double noundef %126, double noundef %128) nounwind
+  store double %call.i121.i, ptr %arrayidx127, align 8
+  %142 = tail call double @llvm.fabs.f64(double %call.i121.i)
   %143 = fcmp une double %142, 0x7FF0000000000000
-  %or.cond26.i.i = or i1 %136, %143
-  %144 = fcmp one double %137, 0x7FF0000000000000
+  %or.cond30.i.i = or i1 %138, %143
+  %144 = fcmp one double %135, 0x7FF0000000000000
   %145 = select i1 %144, i32 6, i32 0
-  %cond.i116.i = select i1 %or.cond26.i.i, i32 0, i32 %145
+  %cond.i122.i = select i1 %or.cond30.i.i, i32 0, i32 %145
   br label %compute_reals.exit
 
-sw.bb9.i365:
+sw.bb11.i:
   %fneg.i = fneg double %126
   store double %fneg.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb10.i364:
+sw.bb12.i:
   %146 = tail call double @llvm.fabs.f64(double %126)
   store double %146, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb11.i:
-  %call12.i = tail call double @sqrt(double noundef %126) nounwind
-  store double %call12.i, ptr %arrayidx127, align 8
-  br label %compute_reals.exit
-
 sw.bb13.i:
-  %cmp.i117.i = fcmp une double %128, 0.000000e+00
-  %mul.i.i363 = fmul double %126, %128
-  %cond.i118.i = select i1 %cmp.i117.i, double %mul.i.i363, double %128
-  store double %cond.i118.i, ptr %arrayidx127, align 8
+  %call14.i387 = tail call double @sqrt(double noundef %126) nounwind
+  store double %call14.i387, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb15.i:
-  %cmp16.i = fcmp olt double %126, %128
-  %conv17.i362 = zext i1 %cmp16.i to i64
-  store i64 %conv17.i362, ptr %arrayidx127, align 8
+  %cmp.i123.i = fcmp une double %128, 0.000000e+00
+  %mul.i.i386 = fmul double %126, %128
+  %cond.i124.i = select i1 %cmp.i123.i, double %mul.i.i386, double %128
+  store double %cond.i124.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb18.i361:
-  %cmp19.i = fcmp ole double %126, %128
-  %conv21.i = zext i1 %cmp19.i to i64
-  store i64 %conv21.i, ptr %arrayidx127, align 8
+sw.bb17.i:
+  %cmp18.i = fcmp olt double %126, %128
+  %conv19.i385 = zext i1 %cmp18.i to i64
+  store i64 %conv19.i385, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb22.i:
-  %cmp23.i = fcmp ogt double %126, %128
-  %conv25.i = zext i1 %cmp23.i to i64
-  store i64 %conv25.i, ptr %arrayidx127, align 8
+sw.bb20.i:
+  %cmp21.i = fcmp ole double %126, %128
+  %conv23.i = zext i1 %cmp21.i to i64
+  store i64 %conv23.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb26.i:
-  %cmp27.i = fcmp oge double %126, %128
-  %conv29.i = zext i1 %cmp27.i to i64
-  store i64 %conv29.i, ptr %arrayidx127, align 8
+sw.bb24.i:
+  %cmp25.i = fcmp ogt double %126, %128
+  %conv27.i = zext i1 %cmp25.i to i64
+  store i64 %conv27.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb30.i:
-  %cmp31.i = fcmp oeq double %126, %128
-  %conv33.i = zext i1 %cmp31.i to i64
-  store i64 %conv33.i, ptr %arrayidx127, align 8
+sw.bb28.i:
+  %cmp29.i = fcmp oge double %126, %128
+  %conv31.i = zext i1 %cmp29.i to i64
+  store i64 %conv31.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.default.i378:
-  %cmp34.i = fcmp une double %126, %128
-  %conv36.i = zext i1 %cmp34.i to i64
-  store i64 %conv36.i, ptr %arrayidx127, align 8
+sw.bb32.i:
+  %cmp33.i = fcmp oeq double %126, %128
+  %conv35.i = zext i1 %cmp33.i to i64
+  store i64 %conv35.i, ptr %arrayidx127, align 8
+  br label %compute_reals.exit
+
+sw.default.i400:
+  %cmp36.i = fcmp une double %126, %128
+  %conv38.i = zext i1 %cmp36.i to i64
+  store i64 %conv38.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i360 = phi i32 [ 0, %sw.default.i378 ], [ 0, %sw.bb.i377 ], [ 0, %sw.bb1.i376 ], [ 0, %sw.bb2.i375 ], [ %cond.i374, %sw.bb3.i372 ], [ 0, %sw.bb30.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i367 ], [ 0, %sw.bb9.i365 ], [ 0, %sw.bb10.i364 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb18.i361 ], [ 0, %sw.bb22.i ], [ 0, %sw.bb26.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i90.i ], [ %cond.i116.i, %if.end8.i.i ], [ 3, %sw.bb7.i366 ], [ 6, %if.end.i113.i ]
+  %retval.0.i384 = phi i32 [ 0, %sw.default.i400 ], [ 0, %sw.bb.i399 ], [ 0, %sw.bb1.i398 ], [ 0, %sw.bb2.i397 ], [ %cond.i396, %sw.bb3.i394 ], [ 0, %sw.bb4.i ], [ 0, %sw.bb32.i ], [ 3, %sw.bb6.i ], [ 3, %sw.bb7.i389 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb17.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %sw.bb28.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i95.i ], [ %cond.i122.i, %if.end9.i.i ], [ 3, %sw.bb9.i388 ], [ 6, %if.end.i119.i ]
   %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
@@ -2160,229 +2169,255 @@ sw.bb160:
   %164 = load i64, ptr %arrayidx165, align 8
   %arrayidx166 = getelementptr inbounds %union.number, ptr %1, i64 %164
   %165 = load double, ptr %arrayidx166, align 8
-  %cmp.i379 = fcmp une double %165, 0.000000e+00
-  %mul.i380 = fmul double %163, %165
-  %cond.i381 = select i1 %cmp.i379, double %mul.i380, double %165
+  %cmp.i401 = fcmp une double %165, 0.000000e+00
+  %mul.i402 = fmul double %163, %165
+  %cond.i403 = select i1 %cmp.i401, double %mul.i402, double %165
   %arrayidx168 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %166 = load i64, ptr %arrayidx168, align 8
   %arrayidx169 = getelementptr inbounds %union.number, ptr %1, i64 %166
-  store double %cond.i381, ptr %arrayidx169, align 8
+  store double %cond.i403, ptr %arrayidx169, align 8
   %add.ptr170 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb171:
   %arrayidx172 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %167 = load i64, ptr %arrayidx172, align 8
-  %arrayidx173 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %168 = load i64, ptr %arrayidx173, align 8
-  %arrayidx174 = getelementptr inbounds %union.number, ptr %1, i64 %168
-  %169 = load i64, ptr %arrayidx174, align 8
-  %arrayidx175 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %170 = load i64, ptr %arrayidx175, align 8
-  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %170
-  %171 = load i64, ptr %arrayidx176, align 8
-  %arrayidx177 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %172 = load i64, ptr %arrayidx177, align 8
-  %arrayidx178 = getelementptr inbounds %union.number, ptr %1, i64 %172
-  switch i64 %167, label %compute_integers.exit [
-    i64 0, label %sw.bb.i398
-    i64 1, label %sw.bb1.i397
-    i64 2, label %sw.bb3.i396
-    i64 3, label %sw.bb5.i390
-    i64 4, label %sw.bb11.i383
-    i64 5, label %sw.bb11.i383
+  %arrayidx173 = getelementptr inbounds %union.number, ptr %1, i64 %167
+  %arrayidx174 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %168 = load i64, ptr %arrayidx174, align 8
+  %arrayidx175 = getelementptr inbounds %union.number, ptr %1, i64 %168
+  %169 = load i64, ptr %arrayidx175, align 8
+  %cmp176.not = icmp eq i64 %169, 0
+  %idxprom = select i1 %cmp176.not, i64 4, i64 3
+  %arrayidx179 = getelementptr inbounds nuw i64, ptr %at.0, i64 %idxprom
+  %170 = load i64, ptr %arrayidx179, align 8
+  %arrayidx180 = getelementptr inbounds %union.number, ptr %1, i64 %170
+  %171 = load i64, ptr %arrayidx180, align 8
+  store i64 %171, ptr %arrayidx173, align 8
+  %add.ptr181 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %cleanup
+
+sw.bb182:
+  %arrayidx183 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %172 = load i64, ptr %arrayidx183, align 8
+  %173 = inttoptr i64 %172 to ptr
+  %call184 = tail call i32 %173() nounwind
+  %add.ptr185 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  br label %sw.epilog
+
+sw.bb186:
+  %arrayidx187 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %174 = load i64, ptr %arrayidx187, align 8
+  %arrayidx188 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %175 = load i64, ptr %arrayidx188, align 8
+  %arrayidx189 = getelementptr inbounds %union.number, ptr %1, i64 %175
+  %176 = load i64, ptr %arrayidx189, align 8
+  %arrayidx190 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %177 = load i64, ptr %arrayidx190, align 8
+  %arrayidx191 = getelementptr inbounds %union.number, ptr %1, i64 %177
+  %178 = load i64, ptr %arrayidx191, align 8
+  %arrayidx192 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %179 = load i64, ptr %arrayidx192, align 8
+  %arrayidx193 = getelementptr inbounds %union.number, ptr %1, i64 %179
+  switch i64 %174, label %compute_integers.exit [
+    i64 0, label %sw.bb.i419
+    i64 1, label %sw.bb1.i418
+    i64 2, label %sw.bb3.i417
+    i64 3, label %sw.bb5.i411
+    i64 4, label %sw.bb11.i405
+    i64 5, label %sw.bb11.i405
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
-    i64 11, label %sw.bb48.i
-    i64 12, label %sw.bb52.i
-    i64 13, label %sw.bb56.i
-    i64 14, label %sw.bb60.i
-    i64 15, label %sw.bb64.i
-    i64 16, label %sw.bb68.i
+    i64 12, label %sw.bb48.i
+    i64 13, label %sw.bb52.i
+    i64 14, label %sw.bb56.i
+    i64 15, label %sw.bb60.i
+    i64 16, label %sw.bb64.i
+    i64 17, label %sw.bb68.i
   ]
 
-sw.bb.i398:
-  %173 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %169, i64 %171)
-  %174 = extractvalue { i64, i1 } %173, 1
-  %175 = extractvalue { i64, i1 } %173, 0
-  store i64 %175, ptr %arrayidx178, align 8
-  %cond.i399 = select i1 %174, i32 6, i32 0
+sw.bb.i419:
+  %180 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %176, i64 %178)
+  %181 = extractvalue { i64, i1 } %180, 1
+  %182 = extractvalue { i64, i1 } %180, 0
+  store i64 %182, ptr %arrayidx193, align 8
+  %cond.i420 = select i1 %181, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i397:
-  %176 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %169, i64 %171)
-  %177 = extractvalue { i64, i1 } %176, 1
-  %178 = extractvalue { i64, i1 } %176, 0
-  store i64 %178, ptr %arrayidx178, align 8
-  %cond2.i = select i1 %177, i32 6, i32 0
+sw.bb1.i418:
+  %183 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %176, i64 %178)
+  %184 = extractvalue { i64, i1 } %183, 1
+  %185 = extractvalue { i64, i1 } %183, 0
+  store i64 %185, ptr %arrayidx193, align 8
+  %cond2.i = select i1 %184, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i396:
-  %179 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %169, i64 %171)
-  %180 = extractvalue { i64, i1 } %179, 1
-  %181 = extractvalue { i64, i1 } %179, 0
-  store i64 %181, ptr %arrayidx178, align 8
-  %cond4.i = select i1 %180, i32 6, i32 0
+sw.bb3.i417:
+  %186 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %176, i64 %178)
+  %187 = extractvalue { i64, i1 } %186, 1
+  %188 = extractvalue { i64, i1 } %186, 0
+  store i64 %188, ptr %arrayidx193, align 8
+  %cond4.i = select i1 %187, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i390:
-  %cmp.i391 = icmp eq i64 %171, 0
-  br i1 %cmp.i391, label %compute_integers.exit, label %if.end.i392
+sw.bb5.i411:
+  %cmp.i412 = icmp eq i64 %178, 0
+  br i1 %cmp.i412, label %compute_integers.exit, label %if.end.i413
 
-if.end.i392:
-  %conv.i393 = sitofp i64 %169 to double
-  %conv6.i394 = sitofp i64 %171 to double
-  %div.i395 = fdiv double %conv.i393, %conv6.i394
-  store double %div.i395, ptr %arrayidx178, align 8
-  %182 = add i64 %169, 9007199254740992
-  %183 = icmp ult i64 %182, 18014398509481985
-  br i1 %183, label %land.rhs.i, label %compute_integers.exit
+if.end.i413:
+  %conv.i414 = sitofp i64 %176 to double
+  %conv6.i415 = sitofp i64 %178 to double
+  %div.i416 = fdiv double %conv.i414, %conv6.i415
+  store double %div.i416, ptr %arrayidx193, align 8
+  %189 = add i64 %176, 9007199254740992
+  %190 = icmp ult i64 %189, 18014398509481985
+  br i1 %190, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %184 = add i64 %171, 9007199254740992
-  %185 = icmp ult i64 %184, 18014398509481985
-  %186 = select i1 %185, i32 0, i32 6
+  %191 = add i64 %178, 9007199254740992
+  %192 = icmp ult i64 %191, 18014398509481985
+  %193 = select i1 %192, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i383:
-  %cmp12.i = icmp eq i64 %171, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i384
+sw.bb11.i405:
+  %cmp12.i = icmp eq i64 %178, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i406
 
-if.end15.i384:
-  %cmp16.i385 = icmp eq i64 %169, -9223372036854775808
-  %cmp18.i = icmp eq i64 %171, -1
-  %or.cond.i = and i1 %cmp16.i385, %cmp18.i
+if.end15.i406:
+  %cmp16.i = icmp eq i64 %176, -9223372036854775808
+  %cmp18.i407 = icmp eq i64 %178, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i407
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %div22.i = sdiv i64 %169, %171
-  %rem.i = srem i64 %169, %171
+  %div22.i = sdiv i64 %176, %178
+  %rem.i = srem i64 %176, %178
   %cmp23.not.i = icmp eq i64 %rem.i, 0
-  br i1 %cmp23.not.i, label %if.end33.i388, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i410, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i, %171
+  %cmp30.not.unshifted.i = xor i64 %rem.i, %178
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i388, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i410, label %if.then32.i
 
 if.then32.i:
-  %add.i386 = add nsw i64 %rem.i, %171
-  %sub.i387 = add nsw i64 %div22.i, -1
-  br label %if.end33.i388
+  %add.i408 = add nsw i64 %rem.i, %178
+  %sub.i409 = add nsw i64 %div22.i, -1
+  br label %if.end33.i410
 
-if.end33.i388:
-  %quotient.0.i = phi i64 [ %sub.i387, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i386, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i389 = icmp eq i64 %167, 5
-  %cond36.i = select i1 %cmp34.i389, i64 %rest.0.i, i64 %quotient.0.i
-  store i64 %cond36.i, ptr %arrayidx178, align 8
+if.end33.i410:
+  %quotient.0.i = phi i64 [ %sub.i409, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i408, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %174, 5
+  %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
+  store i64 %cond36.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %187 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %169)
-  %188 = extractvalue { i64, i1 } %187, 1
-  %189 = extractvalue { i64, i1 } %187, 0
-  store i64 %189, ptr %arrayidx178, align 8
-  %cond39.i = select i1 %188, i32 6, i32 0
+  %194 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %176)
+  %195 = extractvalue { i64, i1 } %194, 1
+  %196 = extractvalue { i64, i1 } %194, 0
+  store i64 %196, ptr %arrayidx193, align 8
+  %cond39.i = select i1 %195, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %169, 0
+  %cmp41.i = icmp slt i64 %176, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %190 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %169)
-  %191 = extractvalue { i64, i1 } %190, 1
-  %192 = extractvalue { i64, i1 } %190, 0
-  store i64 %192, ptr %arrayidx178, align 8
-  %cond39.i.i = select i1 %191, i32 6, i32 0
+  %197 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %176)
+  %198 = extractvalue { i64, i1 } %197, 1
+  %199 = extractvalue { i64, i1 } %197, 0
+  store i64 %199, ptr %arrayidx193, align 8
+  %cond39.i.i = select i1 %198, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %169, ptr %arrayidx178, align 8
+  store i64 %176, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %169, %171
+  %cmp49.i = icmp slt i64 %176, %178
   %conv51.i = zext i1 %cmp49.i to i64
-  store i64 %conv51.i, ptr %arrayidx178, align 8
+  store i64 %conv51.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %169, %171
+  %cmp53.i = icmp sle i64 %176, %178
   %conv55.i = zext i1 %cmp53.i to i64
-  store i64 %conv55.i, ptr %arrayidx178, align 8
+  store i64 %conv55.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %169, %171
+  %cmp57.i = icmp sgt i64 %176, %178
   %conv59.i = zext i1 %cmp57.i to i64
-  store i64 %conv59.i, ptr %arrayidx178, align 8
+  store i64 %conv59.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %169, %171
+  %cmp61.i = icmp sge i64 %176, %178
   %conv63.i = zext i1 %cmp61.i to i64
-  store i64 %conv63.i, ptr %arrayidx178, align 8
+  store i64 %conv63.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %169, %171
+  %cmp65.i = icmp eq i64 %176, %178
   %conv67.i = zext i1 %cmp65.i to i64
-  store i64 %conv67.i, ptr %arrayidx178, align 8
+  store i64 %conv67.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %169, %171
+  %cmp69.i = icmp ne i64 %176, %178
   %conv71.i = zext i1 %cmp69.i to i64
-  store i64 %conv71.i, ptr %arrayidx178, align 8
+  store i64 %conv71.i, ptr %arrayidx193, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i382 = phi i32 [ 0, %cond.false45.i ], [ %cond.i399, %sw.bb.i398 ], [ %cond2.i, %sw.bb1.i397 ], [ %cond4.i, %sw.bb3.i396 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i390 ], [ %186, %land.rhs.i ], [ 3, %sw.bb11.i383 ], [ 0, %if.end33.i388 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i384 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i392 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb171 ]
-  %add.ptr180 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i404 = phi i32 [ 0, %cond.false45.i ], [ %cond.i420, %sw.bb.i419 ], [ %cond2.i, %sw.bb1.i418 ], [ %cond4.i, %sw.bb3.i417 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i411 ], [ %193, %land.rhs.i ], [ 3, %sw.bb11.i405 ], [ 0, %if.end33.i410 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i406 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i413 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb186 ]
+  %add.ptr195 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
-  %arrayidx181 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %193 = load i64, ptr %arrayidx181, align 8
-  %arrayidx182 = getelementptr inbounds %union.number, ptr %1, i64 %193
-  %194 = load i64, ptr %arrayidx182, align 8
-  %cmp183.not = icmp eq i64 %194, 0
-  br i1 %cmp183.not, label %cond.false, label %cond.true
+  %arrayidx196 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %200 = load i64, ptr %arrayidx196, align 8
+  %arrayidx197 = getelementptr inbounds %union.number, ptr %1, i64 %200
+  %201 = load i64, ptr %arrayidx197, align 8
+  %cmp198.not = icmp eq i64 %201, 0
+  br i1 %cmp198.not, label %cond.false, label %cond.true
 
 cond.true:
-  %add.ptr185 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %add.ptr200 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %cleanup
 
 cond.false:
-  %arrayidx186 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %195 = load i64, ptr %arrayidx186, align 8
-  %add.ptr187 = getelementptr inbounds i64, ptr %0, i64 %195
+  %arrayidx201 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %202 = load i64, ptr %arrayidx201, align 8
+  %add.ptr202 = getelementptr inbounds i64, ptr %0, i64 %202
   br label %cleanup
 
 sw.epilog:
-  %next.0 = phi ptr [ %add.ptr66, %if.end62 ], [ %add.ptr, %if.end ], [ %add.ptr180, %compute_integers.exit ], [ %add.ptr84, %sw.bb76 ], [ %add.ptr91, %load.exit ], [ %add.ptr129, %compute_reals.exit ]
-  %status.1 = phi i32 [ %call53, %if.end62 ], [ %status.0, %if.end ], [ %retval.0.i382, %compute_integers.exit ], [ %call83, %sw.bb76 ], [ %retval.0.i354, %load.exit ], [ %retval.0.i360, %compute_reals.exit ]
-  %cmp189.not = icmp eq i32 %status.1, 0
-  br i1 %cmp189.not, label %cleanup, label %if.then191
+  %next.0 = phi ptr [ %add.ptr195, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr84, %sw.bb76 ], [ %add.ptr91, %load.exit ], [ %add.ptr129, %compute_reals.exit ], [ %add.ptr185, %sw.bb182 ], [ %add.ptr66, %if.end62 ]
+  %status.1 = phi i32 [ %retval.0.i404, %compute_integers.exit ], [ %status.0, %if.end ], [ %call83, %sw.bb76 ], [ %retval.0.i378, %load.exit ], [ %retval.0.i384, %compute_reals.exit ], [ %call184, %sw.bb182 ], [ %call53, %if.end62 ]
+  %cmp204.not = icmp eq i32 %status.1, 0
+  br i1 %cmp204.not, label %cleanup, label %if.then206
 
-if.then191:
-  %status.1409 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
-  %sub.ptr.lhs.cast192 = ptrtoint ptr %at.0 to i64
-  %sub.ptr.sub194 = sub i64 %sub.ptr.lhs.cast192, %sub.ptr.rhs.cast
-  %sub.ptr.div195 = lshr exact i64 %sub.ptr.sub194, 3
-  %conv196 = trunc i64 %sub.ptr.div195 to i32
+if.then206:
+  %status.1430 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
+  %sub.ptr.lhs.cast207 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub209 = sub i64 %sub.ptr.lhs.cast207, %sub.ptr.rhs.cast
+  %sub.ptr.div210 = lshr exact i64 %sub.ptr.sub209, 3
+  %conv211 = trunc i64 %sub.ptr.div210 to i32
   %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
-  store i32 %conv196, ptr %site, align 4
-  br label %cleanup199
+  store i32 %conv211, ptr %site, align 4
+  br label %cleanup214
 
 cleanup:
-  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr187, %cond.false ], [ %add.ptr185, %cond.true ], [ %add.ptr170, %sw.bb160 ], [ %add.ptr159, %sw.bb149 ], [ %add.ptr148, %sw.bb139 ], [ %add.ptr138, %sw.bb130 ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0415, %for.cond69.preheader ], [ %move.0, %for.body ]
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr202, %cond.false ], [ %add.ptr200, %cond.true ], [ %add.ptr181, %sw.bb171 ], [ %add.ptr170, %sw.bb160 ], [ %add.ptr159, %sw.bb149 ], [ %add.ptr148, %sw.bb139 ], [ %add.ptr138, %sw.bb130 ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0436, %for.cond69.preheader ], [ %move.0, %for.body ]
   br label %for.cond
 
-cleanup199:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1409, %if.then191 ]
+cleanup214:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1430, %if.then206 ]
   ret i32 %retval.1.ph
 }
 
