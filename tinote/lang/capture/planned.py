@@ -66,12 +66,12 @@ _MOST_PLANS = 8
 _MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
-#: Python's operators on floats that a plan has; its errors are Python's own.
+#: Operators of Python on floats that a plan has, with their errors.
 _OPERATORS = {
     "add", "subtract", "multiply", "negative", "absolute", "scale", "positive", "true_divide", "floor_divide",
     "remainder", "float_power",
 }  # fmt: skip
-#: NumPy's functions that IEEE 754 determines, as operations; the others are called.
+#: NumPy functions that IEEE 754 determines, as operations; the others are called.
 _DETERMINED = {np.divide: "divide", np.sqrt: "sqrt"}
 _NO_CODES: Mapping[Native, Native] = {}
 
@@ -433,7 +433,7 @@ class Attempt(Following):
         return super().computed(operation, operands, value, None)
 
     def _called(self, function: np.ufunc, operands: Sequence[Any]) -> Symbol:
-        """Record a function of NumPy's. Derivatives and `ti` compute without its warnings."""
+        """Record a function of NumPy. Derivatives and `ti` compute without its warnings."""
         is_quiet = set(np.geterr().values()) == {"ignore"}
         name = _DETERMINED.get(function) if is_quiet else None
         if not all(_is_float(one) or (type(one) is int and abs(one) <= EXACT) for one in operands):
@@ -470,7 +470,7 @@ class Attempt(Following):
 
 
 def _is_float(number: Any) -> bool:
-    """Whether a number, which may be traced, is a float of Python's."""
+    """Whether a number, which may be traced, is a Python float."""
     return isinstance(number.value if type(number) is Traced else number, float)
 
 

@@ -120,7 +120,7 @@ class SymbolicNumber(Protocol):
     def computed(
         self, operation: str, operands: Sequence[Any], value: Any, function: np.ufunc | None
     ) -> SymbolicNumber:
-        """What an operation of the table makes of it and others; as a `function` of NumPy's, or an operator."""
+        """What an operation of the table makes of it and others; as a NumPy `function`, or an operator."""
         ...
 
     def compared(self, operation: str, a: Any, b: Any, found: bool) -> bool:
@@ -231,19 +231,21 @@ class Trace:
             )
         return False
 
-    def holds(self, value: Any) -> bool:
-        """Whether a number, or a list, tuple, array or vector of numbers, holds an active one."""
+    def holds(self, value: Any, *, captured: bool = True) -> bool:
+        """Whether a number, or a list, tuple, array or vector of numbers, holds an active one, or one of a step that is
+        being `captured`.
+        """
         kind = type(value)
         if kind is float or kind is int:
             return False
         if kind is Traced:
-            return value.is_captured or self.is_active(value)
+            return (captured and value.is_captured) or self.is_active(value)
         if isinstance(value, _SEQUENCES):
-            return any(self.holds(one) for one in value)
+            return any(self.holds(one, captured=captured) for one in value)
         array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
         if not isinstance(array, np.ndarray) or array.dtype != object:
             return False
-        return any(self.holds(one) for one in array.ravel().tolist())
+        return any(self.holds(one, captured=captured) for one in array.ravel().tolist())
 
     def numbers_in(self, value: Any, buffer: Buffer, active: Collection[Buffer]) -> Array | int | None:
         """The numbers of a value that is written to a field, 0 for constants; None where all are constants. `active`:
@@ -755,7 +757,7 @@ def _with_others(python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 
 def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any], function: np.ufunc | None = None) -> Any:
-    """Computes in Python with numbers, some of them traced, by a function of NumPy's or an operator."""
+    """Computes in Python with numbers, some of them traced, by a NumPy function or an operator."""
     for one in operands:
         if type(one) is Traced and one.is_captured:
             symbol = one.symbol.computed(rule.name, operands, value, function)  # type: ignore[union-attr]

@@ -25,7 +25,7 @@ from tinote.lang.ad.journal.temporary_adjoints import LaunchWithTemporaries, tem
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import taken_copy, zeros
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace, Traced, holds_traced
+from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.kernels.arguments import Arguments, arguments_of, may_have_temporary, request_with_temporaries
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import session
@@ -148,7 +148,7 @@ class _Rows(OwnDuals):
     def written(
         self, layer: Layer, buffer: Buffer, value: Any, along: Any, source: Buffer | None, *, whole: bool
     ) -> tuple[Buffer | None, Buffer | None]:
-        if source is None and holds_traced(value):
+        if source is None and layer.trace.holds(value, captured=False):
             _refuse(layer)
         self._by_python[buffer] = True
         if source in self.temporary:
