@@ -617,6 +617,7 @@ STEPS = (
     "if v.shape[0] > 3:\n        further()\n    else:\n        into(v)",
     "for t in range(v.shape[0] - 4):\n        further()", "for t in range(n):\n        further()",
     "weighted(v, weights, {c}, 2)", "for t in range(2):\n        further()", "gathered(v, order)",
+    "scaled(y, v, np.sin(s) / ({c} + 1.5))", "y[2] = s ** 2 / (1 + s * s)", "x[1] = np.hypot(s, {c}) - abs(s)",
 )  # fmt: skip
 RETURNS = {
     "y": "    further()",

@@ -6,7 +6,7 @@
         for t in range(STEPS if n > 1 else 1):
             advance(x, y, t, 0.5 * dt)
         loss[None] = 0
-        return energy(y) - 0.5 * ti.ad.grad(energy)(x)
+        return np.log(energy(y)) ** 2 - 0.5 * ti.ad.grad(energy)(x)   # arithmetic on numbers
 
 Another call of such a function with arguments of the same kind certainly makes the same launches, as long as its names
 refer to the same objects: its plan may replace it. Everything else is refused: other conditions, containers, computed
