@@ -247,9 +247,9 @@ def test_a_stored_picture_is_complete_and_of_its_own_size(notebook, lab, picture
         page.set_theme(theme)
         kept = picture(stored(lab, page))
         Image.fromarray(kept.astype(np.uint8)).save(pictures.folder / f"stored_{width}_{theme[11:].lower()}.png")
-        assert 300 <= kept.shape[1] <= 312
+        assert 300 <= kept.shape[1] <= 320
         # The ends of the map, which the stage does not have, stand in the bar below it, and no slider does.
-        below = kept[300:]
+        below = kept[308:]
         bar = [np.abs(below - ink).max(axis=2).min(axis=1) < 12 for ink in ([0x3B, 0x4C, 0xC0], [0xB4, 0x04, 0x26])]
         assert (bar[0] & bar[1]).sum() >= 5
         assert len(below) < 110, "the bar, a line of text and the hint"
@@ -269,7 +269,7 @@ def test_what_was_chosen_in_a_view_of_code_is_stored(notebook, reopened, lab, pi
     page.wait("document.querySelector('.tinote-explorer .stage')")
     page.page.locator(".tinote-rules").wait_for()
     first = [stored(lab, page, cell) for cell in (0, 1)]
-    assert [one["metadata"]["image/png"]["width"] for one in first] == [960, 960]
+    assert [one["metadata"]["image/png"]["width"] for one in first] == [976, 976]
     page.page.locator(".tinote-explorer .stage", has_text="LLVM IR").first.click()
     expect(page.page.locator(".tinote-explorer .sentence b")).to_have_text(re.compile("^LLVM"))
     page.wait("!document.querySelector('.tinote-explorer .is-waiting')")

@@ -184,6 +184,8 @@ def test_a_view_that_nobody_has_played_leaves_the_picture_of_an_unattended_run(
         page.set_theme(theme)
         assert abs(kept() - 0.7) < 0.03
         saved_picture = picture(stored_output(lab, page)).astype(np.uint8)
+        ground = np.median(saved_picture, axis=(0, 1))
+        assert (ground.max() < 40) if theme.endswith("Dark") else (ground.min() > 250)
         name = f"ahead_{'box' if 'VBox' in shown else 'view'}_{theme[11:].lower()}.png"
         Image.fromarray(saved_picture).save(pictures.folder / name)
     page.page.locator(".tinote-view").get_by_role("button", name="Step").click()

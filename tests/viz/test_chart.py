@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinote as ti
+from tests.viz.test_page_agrees import run
 from tinote.viz.draw import chart as drawing
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import COLORS, ChartLook, History, as_series
+from tinote.viz.draw.chart import ChartLook, History, as_series
 from tinote.viz.draw.fonts import font
-from tinote.viz.draw.pen import PixelPen
+from tinote.viz.draw.pen import DARK, LIGHT, PixelPen, css
 from tinote.viz.draw.scale import nice_ticks, tick_text
 from tinote.viz.notebook.view import static_source
 
@@ -73,8 +74,8 @@ def test_each_kind_of_chart_draws_the_same_in_python_and_in_the_page():
     found = {}
     for kind, draw in drawing.KINDS.items():
         pen = PathPen()
-        for run in drawing._finite_runs(np.array(SAMPLES)[:, 1]):
-            draw(pen, [SAMPLES[k] for k in run], COLORS[0])
+        for part in drawing._finite_runs(np.array(SAMPLES)[:, 1]):
+            draw(pen, [SAMPLES[k] for k in part], LIGHT.series[0])
         found[kind] = pen.path
     assert found == json.loads(done.stdout)
     assert found["steps"][:3] == [["from", 0, 1.0], ["to", 1, 1.0], ["to", 1, 3.0]]
@@ -120,7 +121,7 @@ def test_a_histogram_of_what_a_step_draws():
     plot = ti.viz.Plot(lambda: rng.normal(), lambda: None, kind="histogram", unattended_frames=300)
     plot.advance(300)
     shown = np.asarray(PIL.Image.open(io.BytesIO(plot.picture())).convert("RGB")).astype(int)
-    bars = np.abs(shown[30:] - COLORS[0]).sum(axis=2) < 40
+    bars = np.abs(shown[30:] - LIGHT.series[0]).sum(axis=2) < 40
     assert bars.any(axis=0).sum() > 200 and bars.any(axis=1).sum() > 100
     with pytest.raises(ViewError, match="it has no x or right"):
         ti.viz.Plot({"a": lambda: 1.0, "b": lambda: 2.0}, kind="histogram", x="a")
@@ -221,7 +222,7 @@ def test_chart_shows_each_series_in_its_colour_and_leaves_gaps():
     def columns(color):
         return np.flatnonzero((np.abs(chart[28:] - color).sum(axis=2) < 60).any(axis=0))
 
-    first, second = columns(COLORS[0]), columns(COLORS[1])
+    first, second = columns(LIGHT.series[0]), columns(LIGHT.series[1])
     assert np.diff(first).max() < 12
     assert np.diff(second).max() > 60
 
@@ -234,7 +235,7 @@ def test_chart_of_nothing_of_one_sample_and_of_a_constant():
     for step in range(10):
         constant.append(step, [1e8])
     assert empty.shape == draw_chart(one, 300, 170).shape == (170, 300, 3)
-    drawn = np.abs(draw_chart(constant, 300, 170)[30:].astype(int) - COLORS[0]).sum(axis=2) < 60
+    drawn = np.abs(draw_chart(constant, 300, 170)[30:].astype(int) - LIGHT.series[0]).sum(axis=2) < 60
     assert drawn.any()
     assert np.ptp(np.flatnonzero(drawn.any(axis=1))) <= 3
 
@@ -247,3 +248,9 @@ def test_quantities_are_named_functions():
         as_series({3: lambda: 1.0}, "energy")
     with pytest.raises(ViewError, match="at most"):
         as_series({str(number): lambda: 1.0 for number in range(20)}, "energy")
+
+
+@pytest.mark.parametrize(("theme", "name"), [(LIGHT, "light"), (DARK, "dark")])
+def test_quantities_have_the_colours_that_they_have_in_pages(theme, name) -> None:
+    found = run(("draw/chart.js",), None, f"SERIES_COLORS.{name}")
+    assert found == [css(color) for color in theme.series]

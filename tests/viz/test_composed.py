@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from tinote.viz import Particles, slider
-from tinote.viz.draw.pictures import CAPTION_HEIGHT
+from tinote.viz.draw.pictures import CAPTION_HEIGHT, CARD_MARGIN
 from tinote.viz.notebook.composed import bundle_of, picture_of
 
 RED = (0xE0, 0x20, 0x20)
@@ -33,9 +33,9 @@ def test_a_column_has_the_views_picture_and_each_controls_name_and_value():
     data, metadata = bundle_of(box)
     assert data["text/plain"] == f"<VBox: {view!r}, stiffness 1, a>"
     assert metadata["image/png"] == {"alt": data["text/plain"]}
-    found = pixels(data)
+    found = pixels(data)[CARD_MARGIN:-CAPTION_HEIGHT, CARD_MARGIN:-CARD_MARGIN]
     # 100 pixels of the view, and two rows of 26 with gaps of 8, as wide as controls are at least.
-    assert found.shape == (100 + 2 * (26 + 8) + CAPTION_HEIGHT, 320, 3)
+    assert found.shape == (100 + 2 * (26 + 8), 320, 3)
     assert (found[50, 50] == RED).all()
     knob = np.flatnonzero((found[100 + 8 + 13] == (0x2F, 0x6F, 0xD0)).all(axis=1))
     assert abs(knob.mean() - (120 + (320 - 70 - 120) / 4)) < 1.5
@@ -78,4 +78,4 @@ def test_a_program_that_executes_the_notebook_gets_the_advanced_view(monkeypatch
     assert set(shown.data) == {"text/plain", "image/png"}
     assert shown.data["text/plain"] == "<VBox: <Particles: 1 in [0, 1] × [0, 1]>, speed 0>"
     # After 30 steps of 0.01 the particle is at (0.5, 0.5).
-    assert pixels(shown.data)[100, 100].tolist() == [255, 0, 0]
+    assert pixels(shown.data)[CARD_MARGIN + 100, CARD_MARGIN + 100].tolist() == [255, 0, 0]

@@ -17,6 +17,7 @@ from tinote.errors import TinoteError
 from tinote.lang.ad.checks.horizons import Horizon, HorizonReport
 from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.source import Span
+from tinote.viz.draw.pictures import CARD_MARGIN
 from tinote.viz.draw.scale import AIR
 from tinote.viz.gradient_view.charts import MOST_BARS, MOST_POINTS, MOST_ROWS, facts
 from tinote.viz.gradient_view.picture import BAD
@@ -147,7 +148,7 @@ def test_the_view_its_picture_and_its_page(taped: Any, tmp_path: Any) -> None:
     assert all((abs(picture - color).sum(axis=2) < 12).sum() > 200 for color in colors)
     data, metadata = view._repr_mimebundle_()
     assert data["text/plain"] == view.text() and "Gradients of 7 launches" in view.text()
-    assert metadata["image/png"]["width"] == view.PICTURE_WIDTH
+    assert metadata["image/png"]["width"] == view.PICTURE_WIDTH + 2 * CARD_MARGIN
     page = view.save(tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
     held = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert held is not None and json.loads(held[1])["facts"] == json.loads(json.dumps(view.facts))

@@ -25,6 +25,7 @@ from tinote.source import Span
 from tinote.viz.access_rules.edits import edited
 from tinote.viz.access_rules.facts import MOST_COLUMNS, MOST_STEPS, as_text, findings
 from tinote.viz.access_rules.widget import RuleView
+from tinote.viz.draw.pictures import CARD_MARGIN
 
 pytestmark = overwrites
 
@@ -318,7 +319,7 @@ def test_text_and_picture_stay(changed_later):
     assert "x[i, j] *= 0.5 + 1.0\n" in text and "^^^^^^^ read here, by launch 1, 'energy'" in text
     assert "launch 1 'energy' → launches 2 to 3 'idle × 2' → launch 4 'scale'" in text
     picture = np.asarray(Image.open(io.BytesIO(view.picture())).convert("RGB")).astype(int)
-    assert picture.shape[1] == 2 * metadata["image/png"]["width"]
+    assert picture.shape[1] == 2 * (metadata["image/png"]["width"] - 2 * CARD_MARGIN)
     # The elements are drawn in the colour of writing: 2 of 24 cells of a map that is at most 150 points high.
     red = (abs(picture - np.array([0xB0, 0x2A, 0x1E])).max(axis=2) < 12).sum()
     assert red > 2 * 40 * 40

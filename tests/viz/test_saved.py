@@ -25,7 +25,8 @@ from PIL import Image
 from tests.viz.live import Page
 from tinote.cli.lab import EXTENSIONS
 from tinote.viz import Particles, slider
-from tinote.viz.draw.pictures import CAPTION_HEIGHT, captioned
+from tinote.viz.draw.pen import css
+from tinote.viz.draw.pictures import CAPTION_HEIGHT, CARD_EDGE, CARD_MARGIN, captioned
 from tinote.viz.notebook import front_end
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -78,9 +79,11 @@ def test_an_output_holds_the_live_view_and_a_picture_that_says_how_to_get_it(per
     assert next(iter(data)) == front_end.VIEW_TYPE
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == view.model_id == view.identity
     image = np.asarray(Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("L"))
-    assert image.shape == (100 + CAPTION_HEIGHT, 100)
-    assert np.array_equal(image[:100], np.asarray(Image.open(io.BytesIO(view.picture())).convert("L")))
-    assert image[100:].min() < 160 < 250 < np.median(image[100:])
+    m = CARD_MARGIN
+    assert image.shape == (m + 100 + CAPTION_HEIGHT, 100 + 2 * m)
+    shown = image[m : m + 100, m : m + 100]
+    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(view.picture())).convert("L")))
+    assert image[m + 100 : -1, 1:-1].min() < 160 < 250 < np.median(image[m + 100 :])
     assert metadata["image/png"]["alt"] == view.label
     nbformat.validate(
         nbformat.v4.new_notebook(
@@ -108,9 +111,36 @@ def test_the_words_are_as_large_as_the_picture_is_shown(scale: int) -> None:
     buffer = io.BytesIO()
     Image.new("RGB", (300 * scale, 50), (10, 20, 30)).save(buffer, "PNG")
     found = np.asarray(Image.open(io.BytesIO(captioned(buffer.getvalue(), "words", 300))).convert("L"))
-    assert found.shape == (50 + CAPTION_HEIGHT * scale, 300 * scale)
-    rows = np.flatnonzero((found[50:] < 160).any(axis=1))
+    m = CARD_MARGIN * scale
+    assert found.shape == (m + 50 + CAPTION_HEIGHT * scale, 300 * scale + 2 * m)
+    rows = np.flatnonzero((found[m + 50 : -1, 1:-1] < 130).any(axis=1))
     assert 5 * scale <= np.ptp(rows) <= 14 * scale
+
+
+def luminance(color) -> float:
+    """By the formula of WCAG 2."""
+    parts = np.asarray(color) / 255.0
+    return float(np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("page", [(255, 255, 255), (0x11, 0x11, 0x11), (0x0D, 0x11, 0x17), (0, 0, 0)])
+def test_a_stored_picture_is_a_card_on_any_page(page) -> None:
+    """It lets nothing of the page through, and its edge stands out from it, 3:1."""
+    png = captioned(particles().picture(), "words")
+    found = np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"))
+    assert (found[:, :, 3] == 255).all()
+    edges = np.concatenate([found[0], found[-1], found[:, 0], found[:, -1]])[:, :3]
+    assert (edges == CARD_EDGE).all()
+    dark, light = sorted([luminance(CARD_EDGE), luminance(page)])
+    assert (light + 0.05) / (dark + 0.05) >= 3.0
+
+
+def test_a_picture_of_a_run_says_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+    monkeypatch.setattr(front_end, "captioned", lambda png, words, width: said.append(words) or png)
+    particles(step=lambda: None, unattended_frames=3)._repr_mimebundle_()
+    particles()._repr_mimebundle_()
+    assert said == [f"step 3 · {front_end.HINT}", front_end.HINT]
 
 
 def test_a_page_gets_the_frame_that_was_made_last() -> None:
@@ -199,7 +229,7 @@ def test_the_extension_agrees_with_the_package() -> None:
     assert shared[EXTENSION.relative_to(PROJECT).as_posix()] == f"share/jupyter/labextensions/{about['name']}"
     script = (EXTENSION / "static" / "remoteEntry.js").read_text(encoding="utf-8")
     assert f'"{front_end.HINT}"' in script and f'"{front_end.VIEW_TYPE}"' in script
-    assert f"height: {CAPTION_HEIGHT}," in script
+    assert f"height: {CAPTION_HEIGHT}," in script and f"MARGIN = {CARD_MARGIN};" in script and css(CARD_EDGE) in script
     # Of what a notebook holds it makes neither code nor markup; in the frame of a player stand its own scripts.
     script = script.replace("'wasm-unsafe-eval'", "")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|import\(", script)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tinote.viz.draw.pen import GRID, INK, MUTED, Color, Pen, text_width
+from tinote.viz.draw.pen import Color, Pen, text_width
 from tinote.viz.draw.scale import Scale, ScaleForm
 
 Place = Callable[[float], float]
@@ -74,11 +74,11 @@ def draw_axes(pen: Pen, x: Axis, y: Axis, box: Box, right: Axis | None = None, g
     left, top, end, bottom = box
     draw_ticks(pen, x, y, box, grid)
     for tick in right["ticks"] if right else ():
-        pen.text((end + 6, bottom - tick["at"] * (bottom - top)), tick["text"], MUTED, "lm")
+        pen.text((end + 6, bottom - tick["at"] * (bottom - top)), tick["text"], pen.theme.muted, "lm")
     if y["label"]:
-        pen.upright(left - side_room(y), (top + bottom) / 2, y["label"], INK)
+        pen.upright(left - side_room(y), (top + bottom) / 2, y["label"], pen.theme.ink)
     if right and right["label"]:
-        pen.upright(end + side_room(right) - 16, (top + bottom) / 2, right["label"], INK)
+        pen.upright(end + side_room(right) - 16, (top + bottom) / 2, right["label"], pen.theme.ink)
 
 
 def draw_ticks(pen: Pen, x: Axis, y: Axis, box: Box, grid: str = "y") -> None:
@@ -86,15 +86,18 @@ def draw_ticks(pen: Pen, x: Axis, y: Axis, box: Box, grid: str = "y") -> None:
     left, top, end, bottom = box
     draw_grid(pen, x, y, box, grid)
     for tick in y["ticks"]:
-        pen.text((left - 6, bottom - tick["at"] * (bottom - top)), tick["text"], MUTED, "rm")
+        pen.text((left - 6, bottom - tick["at"] * (bottom - top)), tick["text"], pen.theme.muted, "rm")
     for tick in _with_room(x, end - left):
-        pen.text((left + tick["at"] * (end - left), bottom + 6), tick["text"], MUTED, "mt")
-    pen.text(((left + end) / 2, bottom + 34), x["label"], INK, "mb")
+        pen.text((left + tick["at"] * (end - left), bottom + 6), tick["text"], pen.theme.muted, "mt")
+    pen.text(((left + end) / 2, bottom + 34), x["label"], pen.theme.ink, "mb")
 
 
-def draw_grid(pen: Pen, x: Axis, y: Axis, box: Box, grid: str = "xy", ink: Color = GRID, width: float = 1.0) -> None:
+def draw_grid(
+    pen: Pen, x: Axis, y: Axis, box: Box, grid: str = "xy", ink: Color | None = None, width: float = 1.0
+) -> None:
     """Lines across `box` at the ticks of the axes that `grid` names, and short ones outside of it at the others."""
     left, top, end, bottom = box
+    ink = ink or pen.theme.grid
     for tick in y["ticks"]:
         at = bottom - tick["at"] * (bottom - top)
         pen.line([(left, at), (end, at)] if "y" in grid else [(left - 4, at), (left, at)], ink, width)

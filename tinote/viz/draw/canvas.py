@@ -84,8 +84,9 @@ class PictureCanvas:
 
     def pen(self) -> pens.Pen:
         """What draws axes here."""
-        self._grounds[pens.css(pens.GRID)] = None
-        self._inks |= {pens.css(pens.INK): None, pens.css(pens.MUTED): None}
+        theme = pens.LIGHT
+        self._grounds[pens.css(theme.grid)] = None
+        self._inks |= {pens.css(theme.ink): None, pens.css(theme.muted): None}
         return pens.PixelPen(*self._edge, self._image)
 
     def png(self) -> bytes:

@@ -18,21 +18,11 @@ from tinote.source import Span
 from tinote.viz.draw.arguments import shown
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.axes import axis, draw_axes, side_room
-from tinote.viz.draw.pen import INK, Pen, text_width
+from tinote.viz.draw.pen import LIGHT, Bytes, Pen, text_width
 from tinote.viz.draw.scale import Scale, form_of
 
 CHART_HEIGHT = 170
 """Height of the chart under a view, in pixels."""
-
-COLORS = (
-    (0x2F, 0x6F, 0xD0),
-    (0xC9, 0x60, 0x12),
-    (0x2B, 0x82, 0x52),
-    (0x84, 0x50, 0xC6),
-    (0xB3, 0x31, 0x5F),
-    (0x5F, 0x66, 0x70),
-)
-"""Colours of the series on white, in order; `static/draw/chart.js` has them for both themes."""
 
 
 def as_series(
@@ -45,8 +35,8 @@ def as_series(
     for name in named:
         if not isinstance(name, str):
             raise ViewError(f"the name of a quantity must be text, not {shown(name)}")
-    if len(named) > len(COLORS):
-        raise ViewError(f"{len(named)} quantities in one plot; at most {len(COLORS)} can be distinguished")
+    if len(named) > len(LIGHT.series):
+        raise ViewError(f"{len(named)} quantities in one plot; at most {len(LIGHT.series)} can be distinguished")
     return named
 
 
@@ -121,24 +111,24 @@ def _quoted(name: str) -> str:
 Points = Sequence[tuple[float, float]]
 
 
-def _draw_line(pen: Pen, points: Points, color: tuple[int, int, int]) -> None:
+def _draw_line(pen: Pen, points: Points, color: Bytes) -> None:
     if len(points) > 1:
         pen.line(points, color, 1.6)
     else:
         _draw_dots(pen, points, color)
 
 
-def _draw_steps(pen: Pen, points: Points, color: tuple[int, int, int]) -> None:
+def _draw_steps(pen: Pen, points: Points, color: Bytes) -> None:
     corners = [corner for (_, y), there in pairwise(points) for corner in ((there[0], y), there)]
     _draw_line(pen, [points[0], *corners], color)
 
 
-def _draw_dots(pen: Pen, points: Points, color: tuple[int, int, int]) -> None:
+def _draw_dots(pen: Pen, points: Points, color: Bytes) -> None:
     for point in points:
         pen.disc(point, 2, color)
 
 
-KINDS: dict[str, Callable[[Pen, Points, tuple[int, int, int]], None]] = {
+KINDS: dict[str, Callable[[Pen, Points, Bytes], None]] = {
     "line": _draw_line,
     "steps": _draw_steps,
     "dots": _draw_dots,
@@ -241,11 +231,11 @@ def draw_chart(
     draw_axes(pen, x_axis, y_axis, (left, top, right, bottom), right_axis)
     at = left
     for index in drawn:
-        name, color, scale = names[index], COLORS[index], second if names[index] in look.right else y
+        name, color, scale = names[index], pen.theme.series[index], second if names[index] in look.right else y
         assert scale is not None
         said = f"{name} (right)" if name in look.right else name
         pen.line([(at, 12), (at + 14, 12)], color, 3)
-        pen.text((at + 19, 12), said, INK, "lm")
+        pen.text((at + 19, 12), said, pen.theme.ink, "lm")
         at += 19 + text_width(said) + 16
         places = np.stack([x.place(across), scale.place(table[:, 1 + index])], axis=1)
         places = places * [right - left, top - bottom] + [left, bottom]

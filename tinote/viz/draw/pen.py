@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -25,10 +25,54 @@ _ANCHORS = {"l": "start", "m": "middle", "r": "end"}
 _SHIFTS = {"t": 0.8, "m": 0.35, "b": -0.22}
 """How far below a text's place its baseline lies, in its size."""
 
-INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
-
 Color = Sequence[int]
 Point = tuple[float, float]
+Bytes = tuple[int, int, int]
+
+
+class Theme(NamedTuple):
+    """The colours of a picture by their roles: the ground, text and axes, lines behind them, the edge of a stage, and
+    the quantities of a chart in order. `static/draw/chart.js` has the latter for pages.
+    """
+
+    paper: Bytes
+    ink: Bytes
+    muted: Bytes
+    grid: Bytes
+    edge: Bytes
+    series: tuple[Bytes, ...]
+
+
+LIGHT = Theme(
+    paper=(0xFF, 0xFF, 0xFF),
+    ink=(0x33, 0x33, 0x33),
+    muted=(0x66, 0x66, 0x66),
+    grid=(0xE2, 0xE4, 0xE8),
+    edge=(0xD0, 0xD3, 0xD8),
+    series=(
+        (0x2F, 0x6F, 0xD0),
+        (0xC9, 0x60, 0x12),
+        (0x2B, 0x82, 0x52),
+        (0x84, 0x50, 0xC6),
+        (0xB3, 0x31, 0x5F),
+        (0x5F, 0x66, 0x70),
+    ),
+)
+DARK = Theme(
+    paper=(0x14, 0x18, 0x1D),
+    ink=(0xE3, 0xE6, 0xEA),
+    muted=(0xAA, 0xB2, 0xBD),
+    grid=(0x33, 0x38, 0x3F),
+    edge=(0x44, 0x4A, 0x52),
+    series=(
+        (0x79, 0xAE, 0xF7),
+        (0xF0, 0xA3, 0x5E),
+        (0x63, 0xC4, 0x93),
+        (0xBD, 0x9B, 0xF2),
+        (0xF0, 0x83, 0xA8),
+        (0xAA, 0xB2, 0xBD),
+    ),
+)
 
 
 class StagePicture(Protocol):
@@ -45,7 +89,9 @@ class StagePicture(Protocol):
 
 
 class Pen(Protocol):
-    """Draws lines, texts, discs, pictures and strips of colours."""
+    """Draws lines, texts, discs, pictures and strips of colours, in the colours of a theme."""
+
+    theme: Theme
 
     def line(self, points: Sequence[Point], color: Color, width: float) -> None:
         """A line through points."""
@@ -78,11 +124,16 @@ def text_width(text: str) -> float:
 
 
 class PixelPen:
-    """Draws into pixels, on white, or on an image that is there already; `scale` of them to a unit, each way."""
+    """Draws into pixels, on the theme's ground, or on an image that is there already; `scale` of them to a unit, each
+    way.
+    """
 
-    def __init__(self, width: int, height: int, image: Image.Image | None = None, scale: int = 1) -> None:
+    def __init__(
+        self, width: int, height: int, image: Image.Image | None = None, scale: int = 1, theme: Theme = LIGHT
+    ) -> None:
+        self.theme = theme
         self._scale = SCALE * scale
-        self._image = image or Image.new("RGB", (width * self._scale, height * self._scale), (255, 255, 255))
+        self._image = image or Image.new("RGB", (width * self._scale, height * self._scale), theme.paper)
         self._draw = ImageDraw.Draw(self._image)
         self._font = font(FONT * self._scale)
 
@@ -104,7 +155,7 @@ class PixelPen:
 
     def upright(self, left: float, middle: float, text: str, color: Color) -> None:
         near, top, far, bottom = self._font.getbbox(text)
-        tag = Image.new("RGB", (int(far - near) + 2, int(bottom - top) + 2), (255, 255, 255))
+        tag = Image.new("RGB", (int(far - near) + 2, int(bottom - top) + 2), self.theme.paper)
         ImageDraw.Draw(tag).text((1 - near, 1 - top), text, fill=tuple(color), font=self._font)
         turned = tag.rotate(90, expand=True)
         self._image.paste(turned, (round(left * self._scale), round(middle * self._scale - turned.height / 2)))
@@ -125,6 +176,8 @@ class PixelPen:
 
 class VectorPen:
     """Collects the elements of an SVG file."""
+
+    theme = LIGHT
 
     def __init__(self) -> None:
         self.elements: list[str] = []

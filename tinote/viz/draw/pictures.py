@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.fonts import font
-from tinote.viz.draw.pen import embedded
+from tinote.viz.draw.pen import LIGHT, Theme, embedded
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
 """The endings of names that pictures may have."""
@@ -26,8 +26,10 @@ PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
 SUPERSAMPLING = 3
 """Lines and triangles are drawn this many times larger and averaged down, which is what smooths their edges."""
 
-HAIRLINE = (0xD0, 0xD3, 0xD8)
+CARD_EDGE = (0x8A, 0x90, 0x98)
+"""What stands out from white pages and from black ones: 3:1 from both."""
 
+CARD_MARGIN = 8
 CAPTION_HEIGHT = 20
 CAPTION_FONT = 12
 CAPTION_INK = (0x5C, 0x61, 0x68)
@@ -53,11 +55,17 @@ class Picture:
     """
 
     def __init__(
-        self, width: int, height: int, background: Sequence[int] | np.ndarray = (0, 0, 0), scale: int = 1
+        self,
+        width: int,
+        height: int,
+        background: Sequence[int] | np.ndarray = (0, 0, 0),
+        scale: int = 1,
+        theme: Theme = LIGHT,
     ) -> None:
         self.width = width
         self.height = height
         self.scale = scale
+        self.theme = theme
         self.pixels = np.empty((height * scale, width * scale, 3), np.uint8)
         self.fill(background)
 
@@ -194,11 +202,11 @@ class Picture:
         ImageDraw.Draw(image).multiline_text(place, content, fill=ink, font=font(size), anchor=anchor)
         self.pixels[:] = np.asarray(image)
 
-    def frame(self) -> None:
-        """Draw a hairline around the picture, so that white on a white page has an edge."""
+    def frame(self, color: Sequence[int] | None = None) -> None:
+        """Draw a hairline around the picture, so that white on a white page has an edge: the theme's."""
         thin = self.scale
         for edge in (self.pixels[:thin], self.pixels[-thin:], self.pixels[:, :thin], self.pixels[:, -thin:]):
-            edge[:] = HAIRLINE
+            edge[:] = color or self.theme.edge
 
     def lay(self, cover: np.ndarray, colors: np.ndarray) -> None:
         """Lay colours, (3,) or one each, over the share of each pixel, of 255, that `cover` (height, width) says."""
@@ -254,11 +262,15 @@ def as_jpeg(pixels: np.ndarray, quality: int = 90) -> bytes:
 
 
 def captioned(png: bytes, words: str, width: int | None = None) -> bytes:
-    """A PNG file that is shown `width` pixels wide (by default its own width), with a line of small text below."""
+    """A PNG file that is shown `width` pixels wide (by default its own width) as a card, which can be read on any page:
+    with a line of small text below, a margin and an edge.
+    """
     shown = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
     rows, columns = shown.shape[:2]
     scale = columns / width if width else 1.0
-    whole = Picture(columns, rows + round(CAPTION_HEIGHT * scale), (255, 255, 255))
-    whole.pixels[:rows] = shown
-    whole.text(words, 4 * scale, rows + 3 * scale, CAPTION_FONT * scale, CAPTION_INK)
+    margin = round(CARD_MARGIN * scale)
+    whole = Picture(columns + 2 * margin, rows + margin + round(CAPTION_HEIGHT * scale), (255, 255, 255))
+    whole.pixels[margin : margin + rows, margin : margin + columns] = shown
+    whole.text(words, margin, margin + rows + 2 * scale, CAPTION_FONT * scale, CAPTION_INK)
+    whole.frame(CARD_EDGE)
     return whole.png()

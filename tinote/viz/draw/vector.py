@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinote.viz.draw.pen import VectorPen, css, embedded, number
-from tinote.viz.draw.pictures import HAIRLINE, Picture
+from tinote.viz.draw.pictures import Picture
 
 Part = tuple[float, Sequence[str]]
 """A height in pixels, and the elements of what is so high."""
@@ -89,7 +89,7 @@ class VectorPicture(Picture):
 
     def frame(self) -> None:
         size = f'x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}"'
-        self._marks.append(f'<rect {size} fill="none" stroke="{css(HAIRLINE)}"/>')
+        self._marks.append(f'<rect {size} fill="none" stroke="{css(self.theme.edge)}"/>')
 
     def _add(self, shapes: Iterable[str], colors: np.ndarray, name: str, style: str = "") -> None:
         """Elements with a place for their attributes: in a group of one colour, or each with its own."""

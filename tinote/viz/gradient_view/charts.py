@@ -13,7 +13,7 @@ from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.runtime.memory import readable_size
 from tinote.source import location_name
 from tinote.viz.draw.axes import Place, linear, logarithmic, seconds_text, seconds_unit
-from tinote.viz.draw.chart import COLORS
+from tinote.viz.draw.pen import LIGHT
 
 MOST_POINTS = 600
 """Of a line: of more, the largest and the smallest of each interval stay."""
@@ -23,7 +23,7 @@ _LENGTHS = 12
 MOST_ROWS = 400
 """Places that the pointer and the keys stop at."""
 
-_OTHERS = len(COLORS) - 1  # the colour of what is not distinguished, grey
+_OTHERS = len(LIGHT.series) - 1  # the colour of what is not distinguished, grey
 
 Chart = dict[str, Any]
 
@@ -64,7 +64,7 @@ def as_text(shown: dict[str, Any], report: SweepReport) -> str:
 def _norms_chart(report: SweepReport) -> Chart:
     count = len(report.launches)
     chosen = sorted(report.norms.values(), key=lambda one: -len(one.values))
-    series = sorted(chosen[: len(COLORS)], key=lambda one: one.name)
+    series = sorted(chosen[: len(LIGHT.series)], key=lambda one: one.name)
     x, x_axis = linear(0, max(count, 1), "launch (0: the start)", whole=True)
     finite = [v for one in series for v in one.values if math.isfinite(v) and v > 0]
     y, y_axis = logarithmic(finite, "")

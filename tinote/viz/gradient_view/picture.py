@@ -7,7 +7,7 @@ from typing import Any
 
 from tinote.viz.draw.axes import draw_ticks
 from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, PictureCanvas
-from tinote.viz.draw.chart import COLORS
+from tinote.viz.draw.pen import LIGHT
 
 HEIGHTS = {"norms": 220, "times": 150, "memory": 100, "horizons": 200}
 LEFT, RIGHT, MARGIN = 74, 18, 16
@@ -113,5 +113,5 @@ def _draw_kernels(canvas: PictureCanvas, kernels: dict[str, Any], y: int, width:
 
 def color_of(number: int, *, faint: bool = False) -> str:
     """A series' colour on white; `faint`: half way to the paper."""
-    parts = [(part + 255) // 2 if faint else part for part in COLORS[number]]
+    parts = [(part + 255) // 2 if faint else part for part in LIGHT.series[number]]
     return "#" + "".join(f"{part:02x}" for part in parts)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tinote.errors import TinoteError
 from tinote.lang.capture.automatic import StepAhead
+from tinote.viz.draw.pen import DARK, LIGHT
 from tinote.viz.live.frames import FrameMaker
 from tinote.viz.live.playback import Playback
 from tinote.viz.live.whole import whole_picture
@@ -16,14 +17,14 @@ LONGEST_LOOK = 0.5
 
 
 class Ahead(NamedTuple):
-    """A picture of the state after this number of steps, as a PNG file."""
+    """Pictures of the state after this number of steps, as PNG files, on a light page and on a dark one."""
 
     step: int
-    png: bytes
+    pngs: list[bytes]
 
 
 def look_ahead(playback: Playback, step: StepAhead, frames: int) -> Ahead | None:
-    """The picture after this number of frames, or those that the time suffices for; the simulation and the view are
+    """The pictures after this number of frames, or those that the time suffices for; the simulation and the view are
     left at their start. `step` is the view's. Nothing where something has changed since it was captured. Must run on
     the thread that cells run on, while no view plays.
     """
@@ -49,7 +50,10 @@ def _picture_ahead(frames: FrameMaker, step: StepAhead, count: int) -> Ahead | N
                 frames.sampled()
                 if time.perf_counter() > end:
                     break
-            return Ahead(frames.steps, whole_picture(view, frames.last_frame).png()) if frames.steps else None
+            if not frames.steps:
+                return None
+            pngs = [whole_picture(view, frames.last_frame, theme=theme).png() for theme in (LIGHT, DARK)]
+            return Ahead(frames.steps, pngs)
     finally:
         frames.steps = 0
         view.history.clear()

@@ -425,10 +425,11 @@ class Particles(PlacedSimulation):
         """The particles as a picture."""
         captured, look = self._captured, self.look
         assert captured is not None
-        paper = as_colors(look.sent["background"] or "white")
         if make is VectorPicture and (isinstance(captured, Cover) or self.glow):
             make = Picture  # What they show is made pixel by pixel, from what is below.
-        view = make(self.width, self.height, paper)
+        view = make(self.width, self.height)
+        own = look.sent["background"]
+        view.fill(as_colors(own) if own else view.theme.paper)
         look.marks.paint_below(view)
         if isinstance(captured, Cover):
             look.marks.paint_above(view)  # As in the page, which lays a cover over everything.

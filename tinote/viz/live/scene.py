@@ -18,7 +18,7 @@ import traitlets
 
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError, as_colors
-from tinote.viz.draw.pen import css
+from tinote.viz.draw.pen import DARK, css
 from tinote.viz.draw.pictures import MakePicture, Picture, as_jpeg
 from tinote.viz.live.arguments import Renews, angle, argument, one_of, sides
 from tinote.viz.live.axed import LabelledSimulation, Range, ranges_of
@@ -649,7 +649,7 @@ class Scene(LabelledSimulation):
         assert self._captured is not None and self._eye is not None
         view = make(self.width, self.height)
         rows, columns = view.pixels.shape[:2]
-        content, sky = self._captured.enlarged(view.scale), self._sky(rows, False)
+        content, sky = self._captured.enlarged(view.scale), self._sky(rows, view.theme is DARK)
         view.pixels[:] = self._still.draw(content, self._eye, (columns, rows), sky, STILL_SAMPLES)
         if self._box is not None:
             paint_box(view, drawn_box(self._box, self._eye, (self.width, self.height)))

@@ -343,7 +343,7 @@ class LiveSimulation(DeclaredView):
         if self._ahead is None and step is not None and not self.steps and not is_playing:
             self._ahead = look_ahead(self.playback, step, self.unattended_frames)
         if self._ahead is not None and self.comm is not None:
-            self.send({"kind": "ahead", "step": self._ahead.step}, buffers=[self._ahead.png])
+            self.send({"kind": "ahead", "step": self._ahead.step}, buffers=self._ahead.pngs)
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         return self.page_bundle([self], repr(self)) if for_page() else super()._repr_mimebundle_()
@@ -486,6 +486,9 @@ class LiveSimulation(DeclaredView):
     def works(self) -> bool:
         """Whether a step, or what else makes a frame, is under way."""
         return self.playback.worker is not None and self.playback.worker.is_busy
+
+    def status(self) -> str:
+        return f"step {self.steps:,}" if self.steps and self.can_step else ""
 
     def prepare_unattended(self) -> None:
         """Advance a bounded number of frames, once, so that the picture shows the simulation under way."""

@@ -12,7 +12,7 @@ import numpy as np
 from tinote.viz.draw.axes import draw_axes, draw_grid, room_of
 from tinote.viz.draw.chart import ChartLook, draw_chart
 from tinote.viz.draw.colorbar import COLORBAR_HEIGHT, draw_colorbar
-from tinote.viz.draw.pen import Pen, PixelPen, VectorPen
+from tinote.viz.draw.pen import LIGHT, Pen, PixelPen, Theme, VectorPen
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.draw.vector import Part, VectorPicture, write_svg
 from tinote.viz.live.simulated import SimulatedView
@@ -22,13 +22,13 @@ GRID_OVER = (0x8A, 0x90, 0x98)
 """Lines across a stage, whatever colours it has."""
 
 
-def whole_picture(view: SimulatedView, frame: Frame | None, scale: int = 1) -> Picture:
+def whole_picture(view: SimulatedView, frame: Frame | None, scale: int = 1, theme: Theme = LIGHT) -> Picture:
     """What was captured last, in `frame`, and the plot below it, with `scale` pixels for each, each way."""
-    stage = view.painted(partial(Picture, scale=scale))
+    stage = view.painted(partial(Picture, scale=scale, theme=theme))
     parts = [stage.pixels] if stage is not None and "x" not in view.axes_shown else []
     width = _width(view)
     for height, draw in _drawn(view, frame, stage):
-        pen = PixelPen(width, height, scale=scale)
+        pen = PixelPen(width, height, scale=scale, theme=theme)
         draw(pen)
         parts.append(pen.pixels())
     whole = Picture(width, sum(len(part) for part in parts) // scale, scale=scale)

@@ -18,7 +18,8 @@ from tinote.lang.data.structs import StructField
 from tinote.lang.kernels.kernel import Kernel
 from tinote.source import location_name
 from tinote.viz.draw.colormap import table
-from tinote.viz.draw.pictures import HAIRLINE, Picture
+from tinote.viz.draw.pen import LIGHT
+from tinote.viz.draw.pictures import Picture
 from tinote.viz.draw.scale import number_text
 
 SIZE = 96
@@ -121,7 +122,7 @@ def _plane(values: np.ndarray) -> Picture:
     strides = [max(1, side // wanted) for side, wanted in zip(values.shape, (columns, rows), strict=True)]
     shown = _unit(values[:: strides[0], :: strides[1]])
     colors = (table("viridis")[(np.nan_to_num(shown) * 255).astype(int)] * 255).astype(np.uint8)
-    colors[np.isnan(shown)] = HAIRLINE
+    colors[np.isnan(shown)] = LIGHT.edge
     view = Picture(columns, rows)
     image = Image.fromarray(np.ascontiguousarray(colors[:, ::-1].swapaxes(0, 1)))
     view.pixels[:] = np.asarray(image.resize((columns, rows), Image.Resampling.NEAREST))

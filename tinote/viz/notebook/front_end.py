@@ -21,7 +21,7 @@ from IPython.core.getipython import get_ipython
 
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.pictures import captioned
+from tinote.viz.draw.pictures import CARD_MARGIN, captioned
 
 #: What IPython displays: data by MIME type, and metadata.
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -127,11 +127,12 @@ def with_picture(
     about: dict[str, Any],
     page: Callable[[], str] | None = None,
     programs: Sequence[str] = (),
+    said: str = "",
 ) -> Bundle:
     """What a widget displays: itself (`live` gives its bundle) where a person looks, and in any case its text and a
     picture, with `about` for metadata. The picture says how to get more than itself. `page` gives the text of a page of
     its own, if it has one, for a site of which that becomes a part. `programs`: how its views run without a kernel;
-    where a person looks, the page adds them later.
+    where a person looks, the page adds them later. `said`: further words below the picture.
     """
     found = live() if audience() is Audience.PERSON else None
     data, metadata = found if found is not None else ({}, {})
@@ -142,7 +143,9 @@ def with_picture(
     if for_page():
         linked = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
         data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is not a live view of a simulation", **linked}}
-    png = captioned(picture(), HINT, about.get("width"))
+    width = about.get("width")
+    png = captioned(picture(), " · ".join(filter(None, [said, HINT])), width)
+    about = about if width is None else {**about, "width": width + 2 * CARD_MARGIN}
     return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
 
 

@@ -375,6 +375,10 @@ class LiveView(Documented, anywidget.AnyWidget):
         """Whether the next frame is being made."""
         return False
 
+    def status(self) -> str:
+        """What is said below the picture that stays."""
+        return ""
+
     def prepare_unattended(self) -> None:
         """Called before the picture is taken where no front end will run the view."""
 
@@ -442,4 +446,4 @@ class LiveView(Documented, anywidget.AnyWidget):
         if audience() is not Audience.PERSON and not in_marimo():
             self.prepare_unattended()
         about = {"alt": self.label or repr(self)}
-        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, about, programs=programs)
+        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, about, None, programs, self.status())

@@ -552,8 +552,10 @@ function simulationView({
   const keepProgram = () => {
     el.tinoteProgram = model.get("program") ?? "";
   };
-  const keepAhead = async ({ step }, [png]) => {
-    el.tinoteAhead = { step, image: await createImageBitmap(new Blob([png], { type: "image/png" })) };
+  const keepAhead = async ({ step }, pngs) => {
+    const decoded = pngs.slice(0, 2).map((png) => createImageBitmap(new Blob([png], { type: "image/png" })));
+    const [light, dark] = await Promise.all(decoded);
+    el.tinoteAhead = { step, image: () => (isDark(el) ? dark : light) };
   };
   const watched = {
     "change:state": showState,

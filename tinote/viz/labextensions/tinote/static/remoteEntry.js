@@ -38,7 +38,8 @@
 
   // What is seen, as a picture
 
-  const MARGIN = 4;
+  const MARGIN = 8;
+  const EDGE = "#8a9098"; // 3:1 from white pages and from black ones.
   const LARGEST_GAP = 12;
   const MOST_ENLARGED = 2; // Times that a view is smaller than it was made.
   const STRIP = { height: 20, font: 12 };
@@ -92,16 +93,22 @@
   /** The picture that stands for a view until somebody has played longer, if there is one. */
   function aheadOf(view) {
     const { tinoteAhead: ahead, dataset } = view;
-    return ahead && dataset.state !== "playing" && Number(dataset.step) < ahead.step ? ahead.image : null;
+    return dataset.state !== "playing" && Number(dataset.step) < ahead?.step ? ahead : null;
   }
 
-  /** This picture, in the place of what a view shows. */
-  function* aheadOfTime(image, group, clip) {
-    const around = group.getBoundingClientRect();
+  /** This picture, and the step that it is of, in the place of what a view shows. */
+  function* aheadOfTime({ step, ...ahead }, view, clip) {
+    const image = ahead.image();
+    const around = view.querySelector(".tinote-group").getBoundingClientRect();
     const scale = Math.min(1, around.width / image.width, around.height / image.height);
     const box = new DOMRect(around.left, around.top, scale * image.width, scale * image.height);
     const paint = (context) => context.drawImage(image, box.left, box.top, box.width, box.height);
-    if (box.width && box.height) yield { box, clip, paint };
+    if (!box.width || !box.height) return;
+    yield { box, clip, paint };
+    const line = new DOMRect(box.left, box.bottom + 2, box.width, STRIP.height);
+    const said = `step ${step.toLocaleString("en")}`;
+    const style = getComputedStyle(view.querySelector(".tinote-status"));
+    yield { box: line, clip: line, paint: (context) => paintWord(context, said, line, style) };
   }
 
   /** The strokes that paint what `node` shows, each with the rectangle that it fills. */
@@ -115,7 +122,7 @@
     if (style.display === "none" || style.visibility === "hidden") return;
     const ahead = aheadOf(node);
     if (ahead) {
-      yield* aheadOfTime(ahead, node.querySelector(".tinote-group"), clip);
+      yield* aheadOfTime(ahead, node, clip);
       return;
     }
     const box = node.getBoundingClientRect();
@@ -274,6 +281,9 @@
     const context = canvas.getContext("2d");
     context.fillStyle = ground(root);
     context.fillRect(0, 0, canvas.width, canvas.height);
+    context.strokeStyle = EDGE;
+    context.lineWidth = 2 * scale; // Half of it is outside.
+    context.strokeRect(0, 0, canvas.width, canvas.height);
     context.scale(scale, scale);
     context.translate(-left, -top);
     drawn.forEach(({ seen, paint }, at) => {
@@ -289,7 +299,7 @@
     context.font = `${STRIP.font}px ${style.fontFamily}`;
     context.fillStyle = style.color;
     context.globalAlpha = 0.74;
-    context.fillText(HINT, left + MARGIN, top + below + STRIP.height - MARGIN - 2);
+    context.fillText(HINT, left + MARGIN, top + below + STRIP.height - 6);
     return { data: canvas.toDataURL(PICTURE).split(",")[1], ...(isCode && { width }) };
   }
 
