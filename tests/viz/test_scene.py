@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import re
-import subprocess
 from typing import Any
 
 import imageio_ffmpeg
@@ -20,7 +18,7 @@ from tinote.viz import Scene
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.scene import DARK_SKY, LIGHT_SKY
 from tinote.viz.space.camera import framed
-from tinote.viz.space.parts import LIBRARY, MOST_LIGHTS, MOST_POINTS
+from tinote.viz.space.parts import MOST_LIGHTS, MOST_POINTS
 
 BALLS = np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]], np.float32)
 
@@ -94,10 +92,7 @@ def test_a_page_that_draws_gets_the_scene_and_each_array_once():
         page.keeps_up = True
         page.say(kind="look", view="page", draws=False)
         page.say(kind="ready", view="page")
-        page.say(kind="library")
         await page.until(lambda: page.frames)
-        [[library]] = [buffers for message, buffers in page.messages if message["kind"] == "library"]
-        assert library == LIBRARY.read_bytes()
         page.say(kind="look", view="page", draws=True)
         await page.until(lambda: len(page.frames) == 2)
         scene = page.frames[-1]["scene"]
@@ -301,30 +296,3 @@ def test_a_click_picks_what_is_seen_there():
 def test_what_cannot_be_shown_is_refused_where_it_is_written(make, message):
     with pytest.raises(ViewError, match=message):
         make()
-
-
-def generator():
-    """`generate.py` next to the bundle, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("generate_three", LIBRARY.parent / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_bundle_of_three_js_belongs_to_its_sources():
-    """Mended by `python tinote/viz/static/three/generate.py`."""
-    text = LIBRARY.read_text("utf-8")
-    assert text.startswith(generator().head())
-    assert "import " not in text.splitlines()[-1][:200] and "Three.js Authors" in text
-    assert "MIT License" in (LIBRARY.parent / "LICENSE").read_text("utf-8")
-
-
-def test_the_bundle_of_three_js_is_what_npm_makes():
-    try:
-        text = generator().generated()
-    except subprocess.CalledProcessError as error:
-        if any(sign in error.stderr for sign in ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH")):
-            pytest.skip("npm's registry cannot be reached")
-        pytest.fail(error.stderr)
-    assert text == LIBRARY.read_text("utf-8")

@@ -1,5 +1,5 @@
 """Generates the files with which the JupyterLab extension plays views, from the scripts in `viz/static`:
-`static/player.json`, and `static/space.json` with three.js for scenes.
+`static/player.json`.
 
     python tinote/viz/labextensions/generate.py
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tinote.viz.notebook.page import NOTICE, compact, license_of_three
+from tinote.viz.notebook.page import NOTICE, compact
 from tinote.viz.notebook.view import static_source
-from tinote.viz.pages.bundle import ENGINES, engine_script, joined, page_script, three_script
+from tinote.viz.pages.bundle import ENGINES, engine_script, joined, page_script
 from tinote.viz.pages.export import STYLES, STYLES_OF_VIEWS
 
 FOLDER = Path(__file__).parent / "tinote" / "static"
@@ -29,8 +29,7 @@ def generated() -> dict[str, str]:
         "page": joined(page_script(kinds, space=True)),
         "engine": joined(engine_script(kinds, gpu=True, space=True)),
     }
-    space = {"notice": license_of_three(), "page": joined(three_script())}
-    return {"player.json": _text(player), "space.json": _text(space)}
+    return {"player.json": _text(player)}
 
 
 def _text(parts: dict[str, str]) -> str:

@@ -40,7 +40,6 @@ from tinote.viz.space.content import (
     wireframe,
 )
 from tinote.viz.space.parts import (
-    LIBRARY,
     SceneSender,
     arrays_of,
     facts_of,
@@ -589,7 +588,7 @@ class Scene(LabelledSimulation):
             **({} if self._box is None else {"box": self._box}),
             "lighting": content.lighting._asdict(),
             "eye": eye._asdict(),
-            "still": self.painted().png(),
+            "still": self.painted().webp(),
         }
 
     def _page_draws(self) -> bool:
@@ -680,8 +679,6 @@ class Scene(LabelledSimulation):
             case "pick":
                 across, up = (float(part) for part in message["place"])
                 self.playback.request(partial(self._pick, across, up))
-            case "library":
-                self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
             case _:
                 super().obey(message)
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tinote.viz.notebook.view import STATIC, static_source
+from tinote.viz.notebook.view import static_source
 
 NOTICE = """This page was made by tinote, copyright the tinote authors, and contains parts of it, licensed under the
 Apache License, Version 2.0 (www.apache.org/licenses/LICENSE-2.0)."""
@@ -65,7 +65,6 @@ def document(
     body: str,
     kind: str = "tinote-page",
     data: str = "",
-    notices: Sequence[str] = (),
 ) -> str:
     """The text of a page. `title`: as plain text; `styles`: its style sheet; `scripts`: its modules, in order;
     `compressed`: scripts that these may add; `body`: HTML, in a body of the class `kind`; `data`: an element that holds
@@ -76,7 +75,6 @@ def document(
     for script in modules:
         assert "</script" not in script.lower() and "<!--" not in script
     written = "\n".join(f'<script type="module">{script}</script>' for script in modules)
-    held = "\n".join((NOTICE, *notices)).strip()
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -87,7 +85,7 @@ def document(
 <title>{as_text(title)}</title>
 <style>
 /*!
-{held}
+{NOTICE}
 */
 {styles}
 </style>
@@ -113,8 +111,3 @@ def page(title: str, styles: Sequence[str], scripts: Sequence[str], start: str, 
         body='<main id="view"></main>',
         data=f'<script type="application/json" id="data">{as_json(data)}</script>',
     )
-
-
-def license_of_three() -> str:
-    """The licence of three.js, as a notice."""
-    return f"It contains parts of three.js.\n\n{(STATIC / 'three' / 'LICENSE').read_text('utf-8')}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from tinote.lang.data.nests import map_leaves
 from tinote.viz.notebook.page import compact
-from tinote.viz.notebook.view import STATIC, VIEW_SCRIPTS, static_source
+from tinote.viz.notebook.view import VIEW_SCRIPTS, static_source
 
 ENGINE = (
     "engine/program.js",
@@ -84,30 +84,18 @@ def apart(parts: Sequence[str]) -> list[str]:
     return ["(() => {", '"use strict";', *parts, "})();"]
 
 
-def three_script() -> list[str]:
-    """three.js for all scenes of the page, which look for it where a kernel's copy would be."""
-    source = (STATIC / "three" / "three.min.js").read_text("utf-8")
-    code, _, names = source.rpartition("export{")
-    pairs = [pair.split(" as ") for pair in names.strip().rstrip(";").rstrip("}").split(",")]
-    library = ", ".join(f"{outer}: {inner}" for inner, outer in pairs)
-    shared = f"{{ loaded: Promise.resolve({{ {library} }}), isLoading: true }}"
-    return apart([code, f'globalThis[Symbol.for("tinote.space")] = {shared};'])
-
-
 def joined(parts: Sequence[str]) -> str:
     """A script of its parts, as the page joins them."""
     return "\n".join(parts)
 
 
-def page_data(scripts: Sequence[Sequence[str]], engine: Sequence[str], views: Sequence[Any], styles: str) -> str:
-    """What a page holds: scripts and the engine as the numbers of their parts, some of which they share, views and
+def page_data(script: Sequence[str], engine: Sequence[str], views: Sequence[Any], styles: str) -> str:
+    """What a page holds: its script and the engine as the numbers of their parts, some of which they share, views and
     their styles.
     """
-    texts = list(dict.fromkeys(part for script in (*scripts, engine) for part in script))
-    number = {text: at for at, text in enumerate(texts)}
-    numbers = [[number[part] for part in script] for script in scripts]
-    numbers_of_engine = [number[part] for part in engine]
-    return payload({"texts": texts, "scripts": numbers, "engine": numbers_of_engine, "views": views, "styles": styles})
+    texts = list(dict.fromkeys((*script, *engine)))
+    numbers = {name: [texts.index(part) for part in one] for name, one in (("script", script), ("engine", engine))}
+    return payload({"texts": texts, **numbers, "views": views, "styles": styles})
 
 
 def payload(data: Any) -> str:

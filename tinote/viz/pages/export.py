@@ -24,9 +24,9 @@ from tinote.lang.session.owners import take_all_gradients
 from tinote.lazy import lazy
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.notebook.page import as_text, compact, document, license_of_three
+from tinote.viz.notebook.page import as_text, compact, document
 from tinote.viz.notebook.view import describe_error, static_source
-from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script, three_script
+from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script
 from tinote.viz.pages.functions import of_numbers, of_pointer, with_values
 from tinote.viz.pages.sources import Sources, ViewFunctions
 
@@ -401,24 +401,21 @@ class Pages:
         """The text of the page. Its title is the heading of content without one, for screen readers."""
         heading = "" if "<h1" in content else f'<h1 class="unseen">{as_text(title)}</h1>\n'
         kinds = {found.kind for found in self._running}
-        has_scene = "scene" in kinds
         gpu = any(found.described.get("gpu") for found in self._running)
         space = any(found.kind == "particles" and found.described["look"]["box"] for found in self._running)
-        scripts = [three_script()] if has_scene else []
         has_controls = any(found.described["controls"] for found in self._running)
-        scripts.append(page_script(kinds, controls=has_controls, space=space))
+        script = page_script(kinds, controls=has_controls, space=space)
         engine = engine_script(kinds, gpu=gpu, space=space)
         views = [found.described for found in self._running]
-        data = page_data(scripts, engine, views, static_source(*STYLES_OF_VIEWS))
+        data = page_data(script, engine, views, static_source(*STYLES_OF_VIEWS))
         return document(
             title,
             styles=static_source(*STYLES) + styles,
             scripts=[compact(static_source("pages/boot.js"))],
-            compressed=[joined(script) for script in scripts],
+            compressed=[joined(script)],
             body=f"<main>\n{heading}{content}\n</main>",
             kind="tinote-article",
             data=f'<script type="text/plain" id="tinote-data">{data}</script>',
-            notices=[license_of_three()] if has_scene else [],
         )
 
 

@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tinote.viz.notebook.view import STATIC, Frame
+from tinote.viz.notebook.view import Frame
 from tinote.viz.space.camera import Eye
 from tinote.viz.space.content import Content, Item
-
-#: three.js, which a page is sent once.
-LIBRARY = STATIC / "three" / "three.min.js"
 
 LEVELS = 65535
 """The greatest number of 16 bits."""

@@ -20,7 +20,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience, cell_hooks, with_picture
 from tinote.viz.notebook.view import Frame, LiveView, receive_while_cells_run, static_source
-from tinote.viz.space.parts import LIBRARY, SceneSender
+from tinote.viz.space.parts import SceneSender
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 from tinote.viz.window.scene_frame import SceneFrame
 
@@ -77,8 +77,6 @@ class Screen(LiveView):
                     self._latest_look = order
                     self.sender.forget()
                     self.draws = bool(message.get("draws"))
-            case "library":
-                self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
 
     closed_by_user = False
 

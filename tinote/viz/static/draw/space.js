@@ -1,6 +1,6 @@
-// Scenes in space: drawn by WebGL through three.js, in the same light as `space/rasterise.py` draws them.
+// Scenes in space: drawn by WebGL, in the same light as `space/rasterise.py` draws them.
 
-const SHARED = Symbol.for("tinote.space"); // What all views of a page share: three.js, and one renderer.
+const SHARED = Symbol.for("tinote.space"); // What all views of a page share: one context, and its programs.
 const MOST_LIGHTS = 8;
 const SLOW = 80; // Milliseconds that a frame takes where the page should rather be sent pictures.
 const TRIED = 6; // Frames that are timed.
@@ -12,55 +12,26 @@ const REASONS = {
   slow: "drawn by the kernel: WebGL is slow here",
 };
 
-/** Whether the page can draw by WebGL, and whether a graphics card does. */
+/**
+ * What the page draws scenes with: a context `gl`, null where WebGL is missing, the `programs` that it has compiled, and
+ * whether it `isFast`, on a graphics card. A browser keeps few contexts, and loses the oldest: there is one, whose
+ * picture is copied to each view.
+ */
 function graphics() {
   const shared = (globalThis[SHARED] ??= {});
-  if (!shared.card?.there) shared.card = lookForCard(); // What is not there may come: a driver is started again.
-  return shared.card;
-}
-
-function lookForCard() {
-  const context = document.createElement("canvas").getContext("webgl2");
-  if (!context) return { there: false, fast: false };
-  const info = context.getExtension("WEBGL_debug_renderer_info");
-  const name = String(context.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : context.RENDERER));
-  return { there: true, fast: !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name) };
-}
-
-/**
- * three.js, for all views of the page. The first of their kernels that answers sends it; those of other views may be
- * busy, or gone.
- */
-function library(model) {
-  const shared = (globalThis[SHARED] ??= {});
-  shared.loaded ??= new Promise((resolve, reject) => {
-    shared.settle = { resolve, reject };
+  if (shared.gl) return shared; // What is not there may come: a driver is started again.
+  const canvas = document.createElement("canvas");
+  shared.gl = canvas.getContext("webgl2", { antialias: true, alpha: false });
+  if (!shared.gl) return shared;
+  const info = shared.gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(shared.gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : shared.gl.RENDERER));
+  shared.isFast = !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+  shared.programs = new Map();
+  canvas.addEventListener("webglcontextlost", (event) => {
+    event.preventDefault(); // So that it comes back.
+    shared.programs.clear();
   });
-  if (!shared.isLoading) {
-    const receive = (message, buffers) => {
-      if (message.kind !== "library") return;
-      model.off("msg:custom", receive);
-      if (shared.isLoading) return;
-      shared.isLoading = true;
-      imported(buffers[0]).then(shared.settle.resolve, (error) => {
-        shared.settle.reject(error);
-        shared.isLoading = false;
-        shared.loaded = undefined; // The next view asks for it again.
-      });
-    };
-    model.on("msg:custom", receive);
-    say(model, { kind: "library" });
-  }
-  return shared.loaded;
-}
-
-async function imported(source) {
-  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-  try {
-    return await import(/* webpackIgnore: true */ url);
-  } finally {
-    URL.revokeObjectURL(url);
-  }
+  return shared;
 }
 
 /**
@@ -73,59 +44,41 @@ class PageDrawing {
     this.changed = changed;
     this.reason = "";
     this.drawer = null;
-    this.space = null;
     this.times = []; // That the first frames took.
     this.forced = model.get("renderer") === "page";
     this.onLost = () => this.giveUp("lost");
     this.onRestored = () => this.begin();
     if (model.get("renderer") === "kernel") return;
-    const card = graphics();
-    if (!card.there && this.forced) this.reason = REASONS.missing;
-    if (!card.there || !(card.fast || this.forced)) return;
-    library(model).then(
-      (three) => this.open(three),
-      () => this.giveUp("failed"),
-    );
+    const { gl, isFast } = graphics();
+    if (!gl && this.forced) this.reason = REASONS.missing;
+    if (!gl || !(isFast || this.forced)) return;
+    this.gl = gl;
+    queueMicrotask(() => this.open()); // Then the view has what `changed` asks.
   }
 
   get draws() {
     return this.drawer !== null;
   }
 
-  open(three) {
+  open() {
     if (this.closed) return;
-    const shared = globalThis[SHARED];
-    try {
-      // A browser keeps few contexts, and loses the oldest: there is one, whose picture is copied to each view.
-      shared.renderer ??= new three.WebGLRenderer({ antialias: true, alpha: false });
-    } catch {
-      this.giveUp("failed");
-      return;
-    }
-    this.space = { three, renderer: shared.renderer };
-    const { domElement } = shared.renderer;
-    // three.js listens as well, and earlier: when a context is restored, it is ready.
-    domElement.addEventListener("webglcontextlost", this.onLost);
-    domElement.addEventListener("webglcontextrestored", this.onRestored);
-    if (this.isLost()) this.giveUp("lost");
+    this.gl.canvas.addEventListener("webglcontextlost", this.onLost);
+    this.gl.canvas.addEventListener("webglcontextrestored", this.onRestored);
+    if (this.gl.isContextLost()) this.giveUp("lost");
     else this.begin();
   }
 
   begin() {
-    this.drawer = sceneDrawer(this.space);
+    this.drawer = sceneDrawer(graphics());
     this.reason = "";
     this.changed();
-  }
-
-  isLost() {
-    return this.space.renderer.getContext().isContextLost();
   }
 
   giveUp(why) {
     if (this.closed) return;
     this.drawer?.dispose();
     this.drawer = null;
-    if (why === "slow") this.close();
+    if (why !== "lost") this.close();
     this.reason = REASONS[why];
     this.changed(); // The kernel sends pictures from now on.
   }
@@ -138,12 +91,18 @@ class PageDrawing {
   /** Paint the last scene on a 2D context, as `eye` sees it, over colours from `top` to `bottom`. */
   paint(context, eye, top, bottom) {
     if (!this.drawer) return;
-    if (this.isLost()) {
+    if (this.gl.isContextLost()) {
       this.giveUp("lost"); // The event that says so comes later.
       return;
     }
     const begin = performance.now();
-    this.drawer.paint(context, eye, top, bottom);
+    try {
+      this.drawer.paint(context, eye, top, bottom);
+    } catch (error) {
+      console.warn(error);
+      this.giveUp("failed");
+      return;
+    }
     if (this.forced || this.times.length === TRIED) return;
     context.getImageData(0, 0, 1, 1); // Waits until it is drawn.
     this.times.push(performance.now() - begin);
@@ -154,8 +113,8 @@ class PageDrawing {
     this.closed = true;
     this.drawer?.dispose();
     this.drawer = null;
-    this.space?.renderer.domElement.removeEventListener("webglcontextlost", this.onLost);
-    this.space?.renderer.domElement.removeEventListener("webglcontextrestored", this.onRestored);
+    this.gl?.canvas.removeEventListener("webglcontextlost", this.onLost);
+    this.gl?.canvas.removeEventListener("webglcontextrestored", this.onRestored);
   }
 }
 
@@ -167,6 +126,9 @@ uniform vec3 low, high;
 uniform vec2 pixels; // Of the picture.
 vec3 placed(vec4 packed) { return low + packed.xyz * (high - low); }
 float share(vec4 at) { return clip[3][3] == 1.0 ? 1.0 : -at.z; } // What a width shrinks by at a point of the view.
+`;
+const CORNER = `
+vec2 cornerOfSquare() { return 2.0 * vec2(gl_VertexID & 1, gl_VertexID >> 1) - 1.0; } // Of a strip of two triangles.
 `;
 const LIGHT = `
 uniform vec3 sky, ground, upwards;
@@ -189,9 +151,13 @@ vec3 lit(vec3 base, vec3 at, vec3 normal) {
 `;
 const SHADERS = {
   paper: {
-    vertex: `in vec3 position;
+    vertex: `${CORNER}
 out float height;
-void main() { height = 0.5 + 0.5 * position.y; gl_Position = vec4(position.xy, 0.0, 1.0); }`,
+void main() {
+  vec2 at = cornerOfSquare();
+  height = 0.5 + 0.5 * at.y;
+  gl_Position = vec4(at, 0.0, 1.0);
+}`,
     fragment: `precision highp float;
 uniform vec3 top, bottom;
 in float height;
@@ -199,8 +165,7 @@ out vec4 color;
 void main() { color = vec4(mix(bottom, top, height), 1.0); }`,
   },
   spheres: {
-    vertex: `${HEAD}
-in vec3 position;
+    vertex: `${HEAD}${CORNER}
 in vec4 center;
 in float radius;
 in vec3 ink;
@@ -213,7 +178,7 @@ void main() {
   float unit = 2.0 * share(at) / (clip[1][1] * pixels.y); // A pixel, in the units of the scene.
   wide = max(inPixels ? radius * unit : radius, 0.71 * unit);
   // A little larger than the sphere, for the softness of its edge.
-  corner = position.xy * (1.0 + unit / wide);
+  corner = cornerOfSquare() * (1.0 + unit / wide);
   middle = at.xyz;
   base = ink;
   bool shown = center.w > 0.5 && radius > 0.0;
@@ -281,13 +246,13 @@ void main() {
 }`,
   },
   lines: {
-    vertex: `${HEAD}
-in vec3 position;
+    vertex: `${HEAD}${CORNER}
 in vec4 begin, end;
 in vec3 beginInk, endInk;
 uniform float width, near;
 out vec3 base;
 void main() {
+  vec2 position = cornerOfSquare();
   vec4 a = view * vec4(placed(begin), 1.0), b = view * vec4(placed(end), 1.0);
   float hiddenA = step(-near, a.z), hiddenB = step(-near, b.z);
   vec4 kept = mix(a, b, (-near * 1.001 - a.z) / (b.z - a.z + 1e-20));
@@ -322,57 +287,68 @@ function arraysOf({ items }) {
   return new Set(items.flatMap((item) => ARRAYS.map((name) => item[name]).filter((number) => number !== undefined)));
 }
 
-/** What draws scenes on canvases with the `three` and the `renderer` of a page. Keeps what a scene has sent so far. */
-function sceneDrawer({ three, renderer }) {
+/** The program of a kind of item, with its active uniforms by name. Raises where it cannot be linked. */
+function linked(gl, kind, defines) {
+  const program = gl.createProgram();
+  const { vertex, fragment } = SHADERS[kind];
+  for (const [type, text] of [
+    [gl.VERTEX_SHADER, defines + vertex],
+    [gl.FRAGMENT_SHADER, fragment],
+  ]) {
+    const shader = gl.createShader(type);
+    gl.shaderSource(shader, `#version 300 es\n${text}`);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+    gl.deleteShader(shader); // Goes with the program.
+  }
+  gl.linkProgram(program);
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(`WebGL: ${gl.getProgramInfoLog(program)}`);
+  const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS);
+  const uniforms = Array.from({ length: count }, (_, at) => {
+    const { name, type } = gl.getActiveUniform(program, at);
+    return [name.replace("[0]", ""), type, gl.getUniformLocation(program, name)];
+  });
+  return { program, uniforms };
+}
+
+/** Give the uniforms of a program their `values`, by name. */
+function setUniforms(gl, { uniforms }, values) {
+  for (const [name, type, place] of uniforms) {
+    const value = values[name];
+    if (type === gl.FLOAT_MAT4) gl.uniformMatrix4fv(place, false, value);
+    else if (type === gl.FLOAT_VEC3) gl.uniform3fv(place, value);
+    else if (type === gl.FLOAT_VEC2) gl.uniform2fv(place, value);
+    else if (type === gl.FLOAT) gl.uniform1f(place, value);
+    else gl.uniform1i(place, value);
+  }
+}
+
+/** The number type of an array, as WebGL names it. */
+function typeIn(gl, array) {
+  if (array instanceof Float32Array) return gl.FLOAT;
+  if (array instanceof Uint16Array) return gl.UNSIGNED_SHORT;
+  return array instanceof Int8Array ? gl.BYTE : gl.UNSIGNED_BYTE;
+}
+
+/**
+ * What draws scenes on canvases with the context `gl` of the page and its `programs`. Keeps what a scene has sent so
+ * far.
+ */
+function sceneDrawer({ gl, programs }) {
   const parts = new Map(); // Arrays by their numbers.
-  const shown = []; // For each item, what three.js draws.
-  const scene = new three.Scene();
-  const camera = new three.Camera();
-  const common = { view: { value: null }, clip: { value: null }, pixels: { value: null } };
-  const light = {
-    sky: { value: null },
-    ground: { value: null },
-    upwards: { value: null },
-    lamps: { value: null },
-    lamplight: { value: null },
-    lampCount: { value: 0 },
-  };
+  const shown = []; // For each item, its program, its buffers by name, and how much of it is drawn.
   let described = null;
 
-  const material = (kind, uniforms, defines = {}, more = {}) =>
-    new three.RawShaderMaterial({
-      glslVersion: three.GLSL3,
-      vertexShader: SHADERS[kind].vertex,
-      fragmentShader: SHADERS[kind].fragment,
-      side: three.DoubleSide,
-      uniforms,
-      defines,
-      ...more,
-    });
-  const solid = (geometry, stuff) => {
-    const found = new three.Mesh(geometry, stuff);
-    found.frustumCulled = false;
-    scene.add(found);
-    return found;
+  const programOf = (kind, defines = "") => {
+    const key = kind + defines;
+    if (!programs.has(key)) programs.set(key, linked(gl, kind, defines));
+    return programs.get(key);
   };
-  const square = (geometry) => {
-    const corners = new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]);
-    geometry.setAttribute("position", new three.BufferAttribute(corners, 3));
-    geometry.setIndex([0, 1, 2, 0, 2, 3]);
-    return geometry;
-  };
-  const paper = solid(
-    square(new three.BufferGeometry()),
-    material("paper", { top: { value: null }, bottom: { value: null } }, {}, { depthTest: false, depthWrite: false }),
-  );
-  paper.renderOrder = -1;
-
   const dispose = (at) => {
     const found = shown[at];
     if (!found) return;
-    scene.remove(found.solid);
-    found.solid.geometry.dispose();
-    found.solid.material.dispose();
+    gl.deleteVertexArray(found.layout);
+    for (const buffer of found.buffers.values()) gl.deleteBuffer(buffer);
     shown[at] = undefined;
   };
   /** Colours of each of `count` things. */
@@ -383,101 +359,80 @@ function sceneDrawer({ three, renderer }) {
     for (let at = 0; at < all.length; at += 1) all[at] = colors[at % 3];
     return all;
   };
-  /** An attribute of `geometry`, whose array is put in place of the one before where that fits. */
-  const put = (geometry, name, array, size, normalized, instanced) => {
-    const known = geometry.getAttribute(name);
-    if (known && known.array.length === array.length) {
-      known.array.set(array);
-      known.needsUpdate = true;
-    } else {
-      const Kind = instanced ? three.InstancedBufferAttribute : three.BufferAttribute;
-      geometry.setAttribute(name, new Kind(array, size, normalized));
+  /** An attribute of `found`, of `size` numbers for each vertex, or for each `instanced` copy. */
+  const put = (found, name, array, size, instanced) => {
+    const isNew = !found.buffers.has(name);
+    if (isNew) found.buffers.set(name, gl.createBuffer());
+    gl.bindBuffer(gl.ARRAY_BUFFER, found.buffers.get(name));
+    gl.bufferData(gl.ARRAY_BUFFER, array, gl.DYNAMIC_DRAW);
+    const place = gl.getAttribLocation(found.program.program, name);
+    if (!isNew || place < 0) return;
+    gl.enableVertexAttribArray(place);
+    gl.vertexAttribPointer(place, size, typeIn(gl, array), !(array instanceof Float32Array), 0, 0);
+    gl.vertexAttribDivisor(place, instanced ? 1 : 0);
+  };
+  /** What is there of an item before its arrays have come. */
+  const begun = (item) => {
+    const copies = item.transforms !== undefined;
+    const found = { program: programOf(item.kind, copies ? "#define COPIES\n" : ""), buffers: new Map(), has: {} };
+    found.layout = gl.createVertexArray();
+    gl.bindVertexArray(found.layout);
+    if (item.kind !== "mesh") return found;
+    const triangles = new Uint32Array(parts.get(item.triangles));
+    found.indices = triangles.length;
+    found.buffers.set("triangles", gl.createBuffer());
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, found.buffers.get("triangles"));
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, triangles, gl.STATIC_DRAW);
+    found.count = 1;
+    if (copies) {
+      const all = new Float32Array(parts.get(item.transforms));
+      found.count = all.length / 16;
+      ["first", "second", "third", "fourth"].forEach((name, column) => {
+        const own = new Float32Array(all.length / 4);
+        for (let n = 0; n < own.length; n += 1) own[n] = all[16 * Math.floor(n / 4) + 4 * column + (n % 4)];
+        put(found, name, own, 4, true);
+      });
     }
+    return found;
   };
   /** Bring what is drawn for an item up to date with its description. */
   const update = (at, item) => {
-    const copies = item.transforms !== undefined;
-    const like = `${item.kind} ${item.count} ${item.pairs ?? ""} ${item.triangles ?? ""} ${copies} ${item.transforms}`;
+    const { kind, count, pairs = "", triangles = "", transforms = "" } = item;
+    const like = `${kind} ${count} ${pairs} ${triangles} ${transforms}`;
     if (shown[at]?.like !== like) dispose(at);
-    if (!shown[at]) {
-      const uniforms = { ...common, low: { value: null }, high: { value: null } };
-      if (item.kind !== "lines") Object.assign(uniforms, light);
-      let geometry;
-      if (item.kind === "mesh") {
-        geometry = copies ? new three.InstancedBufferGeometry() : new three.BufferGeometry();
-        geometry.setIndex(new three.BufferAttribute(new Uint32Array(parts.get(item.triangles)), 1));
-        uniforms.sides = { value: item.two_sided ? 2 : 1 };
-        if (copies) {
-          const all = new Float32Array(parts.get(item.transforms));
-          geometry.instanceCount = all.length / 16;
-          ["first", "second", "third", "fourth"].forEach((name, column) => {
-            const own = new Float32Array(all.length / 4);
-            for (let n = 0; n < own.length; n += 1) own[n] = all[16 * Math.floor(n / 4) + 4 * column + (n % 4)];
-            geometry.setAttribute(name, new three.InstancedBufferAttribute(own, 4));
-          });
-        }
-      } else {
-        geometry = square(new three.InstancedBufferGeometry());
-        if (item.kind === "spheres") uniforms.inPixels = { value: item.in_pixels };
-        else Object.assign(uniforms, { width: { value: item.width }, near: { value: 0 } });
-      }
-      const more = item.kind === "spheres" ? { alphaToCoverage: true } : {};
-      const stuff = material(item.kind, uniforms, copies ? { COPIES: 1 } : {}, more);
-      shown[at] = { like, solid: solid(geometry, stuff), has: {} };
-    }
-    const { solid: found, has } = shown[at];
-    const { geometry } = found;
-    const { uniforms } = found.material;
-    uniforms.low.value = item.low;
-    uniforms.high.value = item.high;
+    shown[at] ??= { ...begun(item), like };
+    const found = shown[at];
+    gl.bindVertexArray(found.layout);
     const news = (name) => {
-      if (has[name] === item[name]) return false;
-      has[name] = item[name];
+      if (found.has[name] === item[name]) return false;
+      found.has[name] = item[name];
       return true;
     };
-    if (item.kind === "spheres") {
-      geometry.instanceCount = item.count;
-      if (news("positions")) put(geometry, "center", new Uint16Array(parts.get(item.positions)), 4, true, true);
-      if (news("colors")) put(geometry, "ink", inks(item), 3, true, true);
+    if (kind === "spheres") {
+      found.count = count;
+      if (news("positions")) put(found, "center", new Uint16Array(parts.get(item.positions)), 4, true);
+      if (news("colors")) put(found, "ink", inks(item), 3, true);
       if (news("radii")) {
         const radii = new Float32Array(parts.get(item.radii));
-        put(
-          geometry,
-          "radius",
-          radii.length === item.count ? radii : new Float32Array(item.count).fill(radii[0]),
-          1,
-          false,
-          true,
-        );
+        put(found, "radius", radii.length === count ? radii : new Float32Array(count).fill(radii[0]), 1, true);
       }
-    } else if (item.kind === "mesh") {
-      uniforms.sides.value = item.two_sided ? 2 : 1;
-      if (news("positions")) put(geometry, "position", new Uint16Array(parts.get(item.positions)), 4, true, false);
-      if (news("normals")) {
-        const normals = new Int8Array(parts.get(item.normals));
-        put(geometry, "across", normals, 4, true, false);
-      }
-      if (news("colors")) put(geometry, "ink", inks(item), 3, true, false);
+    } else if (kind === "mesh") {
+      if (news("positions")) put(found, "position", new Uint16Array(parts.get(item.positions)), 4, false);
+      if (news("normals")) put(found, "across", new Int8Array(parts.get(item.normals)), 4, false);
+      if (news("colors")) put(found, "ink", inks(item), 3, false);
     } else {
-      const pairs = new Int32Array(parts.get(item.pairs));
-      uniforms.width.value = item.width;
-      geometry.instanceCount = pairs.length / 2;
-      const ends = (source, size, offset) => {
-        const own = new source.constructor((pairs.length / 2) * size);
-        for (let n = 0; n < pairs.length / 2; n += 1)
-          for (let k = 0; k < size; k += 1) own[n * size + k] = source[pairs[2 * n + offset] * size + k];
+      const ends = new Int32Array(parts.get(item.pairs));
+      found.count = ends.length / 2;
+      const endsOf = (source, size, offset) => {
+        const own = new source.constructor(found.count * size);
+        for (let n = 0; n < found.count; n += 1)
+          for (let k = 0; k < size; k += 1) own[n * size + k] = source[ends[2 * n + offset] * size + k];
         return own;
       };
-      if (news("positions")) {
-        const positions = new Uint16Array(parts.get(item.positions));
-        put(geometry, "begin", ends(positions, 4, 0), 4, true, true);
-        put(geometry, "end", ends(positions, 4, 1), 4, true, true);
-      }
-      if (news("colors")) {
-        const colors = inks(item);
-        put(geometry, "beginInk", ends(colors, 3, 0), 3, true, true);
-        put(geometry, "endInk", ends(colors, 3, 1), 3, true, true);
-      }
+      const putEnds = (names, source, size) =>
+        names.forEach((name, offset) => put(found, name, endsOf(source, size, offset), size, true));
+      if (news("positions")) putEnds(["begin", "end"], new Uint16Array(parts.get(item.positions)), 4);
+      if (news("colors")) putEnds(["beginInk", "endInk"], inks(item), 3);
     }
   };
   /** The lights in view coordinates. */
@@ -494,12 +449,14 @@ function sceneDrawer({ three, renderer }) {
       all.set(vectors.slice(0, MOST_LIGHTS).flat());
       return all;
     };
-    light.sky.value = lighting.sky;
-    light.ground.value = lighting.ground;
-    light.upwards.value = turn(unit(eye.up));
-    light.lamps.value = fill(places);
-    light.lamplight.value = fill(colors);
-    light.lampCount.value = Math.min(places.length, MOST_LIGHTS);
+    return {
+      sky: lighting.sky,
+      ground: lighting.ground,
+      upwards: turn(unit(eye.up)),
+      lamps: fill(places),
+      lamplight: fill(colors),
+      lampCount: Math.min(places.length, MOST_LIGHTS),
+    };
   };
   return {
     /**
@@ -520,26 +477,39 @@ function sceneDrawer({ three, renderer }) {
     paint(context, eye, top, bottom) {
       if (!described) return;
       const { width, height } = context.canvas;
-      described.items.forEach((item, at) => update(at, item));
+      const { canvas } = gl;
+      if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+      gl.viewport(0, 0, width, height);
+      gl.clear(gl.DEPTH_BUFFER_BIT);
+      gl.disable(gl.DEPTH_TEST);
+      const paper = programOf("paper");
+      gl.useProgram(paper.program);
+      gl.bindVertexArray(null);
+      setUniforms(gl, paper, { top: fractions(top), bottom: fractions(bottom) });
+      gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+      gl.enable(gl.DEPTH_TEST);
+      gl.depthFunc(gl.LEQUAL);
+      const common = { ...matrices(eye, width / height), pixels: [width, height], near: eye.near };
+      Object.assign(common, shine(described.lighting, eye));
+      described.items.forEach((item, at) => {
+        update(at, item);
+        const { program, indices, count } = shown[at];
+        gl.useProgram(program.program);
+        const { low, high, in_pixels: inPixels, two_sided: isTwoSided } = item;
+        setUniforms(gl, program, { ...common, low, high, inPixels, width: item.width, sides: isTwoSided ? 2 : 1 });
+        if (indices !== undefined) gl.drawElementsInstanced(gl.TRIANGLES, indices, gl.UNSIGNED_INT, 0, count);
+        else {
+          // The edge of a sphere is soft.
+          if (item.kind === "spheres") gl.enable(gl.SAMPLE_ALPHA_TO_COVERAGE);
+          gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
+          gl.disable(gl.SAMPLE_ALPHA_TO_COVERAGE);
+        }
+      });
       for (let at = described.items.length; at < shown.length; at += 1) dispose(at);
-      const { view, clip } = matrices(eye, width / height);
-      common.view.value = view;
-      common.clip.value = clip;
-      common.pixels.value = [width, height];
-      for (const found of shown)
-        if (found?.solid.material.uniforms.near) found.solid.material.uniforms.near.value = eye.near;
-      shine(described.lighting, eye);
-      paper.material.uniforms.top.value = fractions(top);
-      paper.material.uniforms.bottom.value = fractions(bottom);
-      const { domElement } = renderer;
-      if (domElement.width !== width || domElement.height !== height) renderer.setSize(width, height, false);
-      renderer.render(scene, camera);
-      context.drawImage(domElement, 0, 0);
+      context.drawImage(canvas, 0, 0);
     },
     dispose() {
       shown.forEach((_, at) => dispose(at));
-      paper.geometry.dispose();
-      paper.material.dispose();
     },
   };
 }

@@ -117,7 +117,7 @@ FRAMES_OF.scene = class extends Frames {
     if (!this.draws) {
       // Nobody draws where the page cannot: it shows what the scene was when the page was made.
       if (this.reason) message.reason = "a picture: this page draws scenes by WebGL, which is missing here";
-      return { message: { ...message, picture: "image/png", eye: look.eye }, buffers: [bytesOf(look.still.slice())] };
+      return { message: { ...message, picture: "image/webp", eye: look.eye }, buffers: [bytesOf(look.still.slice())] };
     }
     const numbers = [];
     const buffers = [];

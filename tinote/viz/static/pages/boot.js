@@ -1,5 +1,5 @@
-// The first script of a page, and the only one that it holds as it is: the others are compressed with its data. The
-// page's policy knows each of them by its digest.
+// The first script of a page, and the only one that it holds as it is: the other one is compressed with its data. The
+// page's policy knows both by their digests.
 
 /** What the page holds: a description, in which binary parts are named, and these. */
 async function payload(text) {
@@ -19,8 +19,6 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(held.styles);
 document.adoptedStyleSheets.push(sheet);
 globalThis.tinote = { views: held.views, engine: joined(held.engine) };
-for (const numbers of held.scripts) {
-  const script = document.createElement("script");
-  script.textContent = joined(numbers);
-  document.body.append(script);
-}
+const script = document.createElement("script");
+script.textContent = joined(held.script);
+document.body.append(script);

@@ -80,7 +80,7 @@ function run(source) {
 }
 
 /** Show the views of `texts`, and tell `port` how high they are, and when they are painted. */
-async function play({ texts, page, engine, plays }, port, library) {
+async function play({ texts, page, engine, plays }, port) {
   const views = (await Promise.all(texts.map(payload))).map(checked);
   const main = document.createElement("main");
   for (const at of views.keys()) {
@@ -91,7 +91,6 @@ async function play({ texts, page, engine, plays }, port, library) {
   }
   document.body.append(main);
   globalThis.tinote = { views, engine, takesTheme: true };
-  if (views.some(({ kind }) => kind === "scene")) run(await library());
   run(page);
   const { models } = globalThis.tinote;
   models.forEach(watch);
@@ -113,15 +112,9 @@ addEventListener(
       document.documentElement.className = dark ? "dark" : "light";
       document.documentElement.style.setProperty("--paper", paper);
     };
-    let take = null;
-    const library = () =>
-      new Promise((resolve) => {
-        take = resolve; // What draws scenes is large: it is asked for.
-        port.postMessage({ wants: "space" });
-      });
-    port.onmessage = ({ data: message }) => (typeof message.space === "string" ? take?.(message.space) : show(message));
+    port.onmessage = ({ data: message }) => show(message);
     show(data);
-    play(data, port, library).catch((error) => port.postMessage({ failed: String(error) }));
+    play(data, port).catch((error) => port.postMessage({ failed: String(error) }));
   },
   { once: true },
 );

@@ -270,11 +270,14 @@ function simulationView({
     isKernels() ? say(model, { kind: "snapshot", page: view }) : drawn(1),
   );
   const csv = () => download(model, "csv", "text/csv", csvOf(history, names, model.get("chart").dt));
-  const more = menuButton(button("more", "Save as…", () => {}), [
-    ["Picture, 2×", () => drawn(2)],
-    ...(names.length ? [["Plot as CSV", csv]] : []),
-    ...(model.isLocal ? [] : [["Page that runs", () => say(model, { kind: "page", page: view })]]),
-  ]);
+  const more = menuButton(
+    button("more", "Save as…", () => {}),
+    [
+      ["Picture, 2×", () => drawn(2)],
+      ...(names.length ? [["Plot as CSV", csv]] : []),
+      ...(model.isLocal ? [] : [["Page that runs", () => say(model, { kind: "page", page: view })]]),
+    ],
+  );
   const full = button("full", "Full screen", () =>
     document.fullscreenElement === el ? document.exitFullscreen() : el.requestFullscreen(),
   );

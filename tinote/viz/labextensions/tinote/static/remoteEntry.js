@@ -369,7 +369,6 @@
             painted();
           }
           if (frame.style.position === "static") frame.style.height = `${frame.dataset.height}px`;
-          if (data?.wants === "space") partsOf("space.json").then(({ page: space }) => port1.postMessage({ space }));
           if (typeof data?.failed === "string") failed();
         };
         theme = new MutationObserver(() => setTimeout(() => port1.postMessage(look(parent)), 60));
