@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 
 import tinote as ti
 from tinote.errors import FieldError, SolverError
+from tinote.kit.fields import like
 from tinote.kit.integrate import IMPLICIT, METHODS, SPLITTINGS
 
 X0 = np.array([[1.0, 0.0], [1.2, 0.1], [0.9, 0.0]])
@@ -294,6 +295,222 @@ def test_gradients_are_those_of_the_steps(kind: str, method: str) -> None:
     assert forward == pytest.approx(reverse, rel=1e-10)
 
 
+class Oscillators:
+    """Driven oscillators, x' = v, v' = -k x + sin(t), by a kernel or by a function that launches it."""
+
+    def __init__(self, kind: str, dtype: Any, shape: Any) -> None:
+        ti.init(default_fp=dtype)
+        make = {"number": ti.field, "vector": ti.Vector.field, "matrix": ti.Matrix.field}[kind]
+        extents = {"number": (), "vector": (3,), "matrix": (2, 2)}[kind]
+        self.x, self.v, self.a, self.begin_x = (
+            make(*extents, dtype, shape=shape, needs_grad=True, needs_dual=True) for _ in range(4)
+        )
+        self.k, self.loss = (ti.field(dtype, shape=(), needs_grad=True, needs_dual=True) for _ in range(2))
+        self.k[None] = 2.5
+        x, v, a, k, begin_x, loss = self.x, self.v, self.a, self.k, self.begin_x, self.loss
+
+        @ti.kernel
+        def accelerate(t: dtype):
+            for p in ti.grouped(x):
+                a[p] = -k[None] * x[p] + ti.sin(t)
+
+        @ti.kernel
+        def begin():
+            for p in ti.grouped(x):
+                x[p], v[p] = begin_x[p], 0 * begin_x[p]
+
+        @ti.kernel
+        def measure():
+            for p in ti.grouped(x):
+                if ti.static(isinstance(x, ti.MatrixField)):
+                    loss[None] += x[p].norm_sqr()
+                else:
+                    loss[None] += x[p] ** 2
+
+        self.accelerate, self.begin, self.measure = accelerate, begin, measure
+        self.begin_x.from_numpy(np.random.default_rng(3).random(self.x.to_numpy().shape) + 0.5)
+
+    def solver(self, how: str) -> ti.integrate.RungeKutta:
+        rates = self.accelerate if how == "one launch" else lambda t: self.accelerate(t)
+        return ti.integrate.RungeKutta(rates, {self.x: self.v, self.v: self.a}, "dopri5")
+
+    def expected(self, times: Any, rtol: float, end: float) -> Any:
+        begin = self.begin_x.to_numpy().ravel().astype(float)
+
+        def rates(t: float, y: Any) -> Any:
+            x, v = np.split(y, 2)
+            return np.concatenate([v, -self.k[None] * x + np.sin(t)])
+
+        y0 = np.concatenate([begin, 0 * begin])
+        return solve_ivp(rates, (0, end), y0, rtol=rtol, atol=rtol, method="RK45", t_eval=times)
+
+
+HOWS = ("one launch", "launches")
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("kind", ["number", "vector", "matrix"])
+@pytest.mark.parametrize(("shape", "end"), [((), 4.0), (5, -3.0), ((2, 3), 0.0)])
+def test_paths_are_those_of_scipy(how: str, kind: str, shape: Any, end: float) -> None:
+    """`into` has the numbers of SciPy's dense output, and those that `each` sees; so has the state at the end."""
+    one = Oscillators(kind, ti.f64, shape)
+    times = np.linspace(0, end, 9)
+    path, seen = like(one.x, "the path", len(times)), list[Any]()
+    one.begin()
+    found = one.solver(how).solve(0.0, end, rtol=1e-5, atol=1e-5, at=times, into={one.x: path})
+    last = one.x.to_numpy()
+    one.begin()
+    one.solver(how).solve(0.0, end, rtol=1e-5, atol=1e-5, at=times, each=lambda _: seen.append(one.x.to_numpy()))
+    assert np.array_equal(one.x.to_numpy(), last)
+    assert path.to_numpy() == pytest.approx(np.array(seen), rel=1e-13, abs=1e-14)
+    if end:
+        scipy = one.expected(times, 1e-5, end)
+        assert found.evaluations == scipy.nfev
+        here = path.to_numpy().reshape(len(times), -1)
+        assert here == pytest.approx(scipy.y[: here.shape[1]].T, rel=1e-9, abs=1e-10)
+    else:
+        assert (found.steps, found.evaluations) == (0, 0)
+        assert all(np.array_equal(row, one.begin_x.to_numpy()) for row in path.to_numpy())
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_single_precision_reaches_its_tolerance(how: str) -> None:
+    one = Oscillators("vector", ti.f32, 4)
+    one.begin()
+    one.solver(how).solve(0.0, 3.0, rtol=1e-5, atol=1e-5)
+    exact = one.expected([3.0], 1e-10, 3.0)
+    assert one.x.to_numpy().ravel() == pytest.approx(exact.y[:12, 0], abs=2e-4)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_derivatives_through_a_path(how: str) -> None:
+    """First and second derivatives of a loss of the whole path with respect to a parameter: those of differences."""
+    one = Oscillators("number", ti.f64, 3)
+    solver, path = one.solver(how), ti.field(ti.f64, shape=(4, 3), needs_grad=True, needs_dual=True)
+    loss = one.loss
+
+    @ti.kernel
+    def measure():
+        for i, j in path:
+            loss[None] += (i + 1) * path[i, j] ** 2
+
+    def run() -> None:
+        one.begin()
+        solver.solve(0.0, 1.5, rtol=1e-11, atol=1e-11, at=[0.3, 0.6, 0.9, 1.5], into={one.x: path})
+        measure()
+
+    def gradient(k: float) -> float:
+        one.k[None], loss[None] = k, 0.0
+        with ti.ad.Tape(loss):
+            run()
+        return float(one.k.grad[None])
+
+    def value(k: float) -> float:
+        one.k[None], loss[None] = k, 0.0
+        run()
+        return float(loss[None])
+
+    assert gradient(2.5) == pytest.approx((value(2.5 + 1e-4) - value(2.5 - 1e-4)) / 2e-4, rel=1e-6)
+    curvature = (gradient(2.5 + 1e-4) - gradient(2.5 - 1e-4)) / 2e-4
+    one.k[None] = 2.5
+    assert float(ti.ad.hvp(run, wrt=one.k, output=loss)(1.0)) == pytest.approx(curvature, rel=1e-6)
+
+
+def test_a_captured_solution_chooses_its_steps_each_time() -> None:
+    one = Oscillators("number", ti.f64, 3)
+    solver = one.solver("one launch")
+
+    def run() -> None:
+        with ti.ad.Tape(one.loss):
+            one.begin()
+            solver.solve(0.0, 4.0)
+            one.measure()
+
+    step, counts = ti.capture(run), set()
+    for k in (2.5, 40.0, 0.1):
+        one.k[None] = k
+        step()
+        captured = one.x.to_numpy(), one.k.grad[None], one.begin_x.grad.to_numpy()
+        run()
+        for here, there in zip(
+            captured, (one.x.to_numpy(), one.k.grad[None], one.begin_x.grad.to_numpy()), strict=True
+        ):
+            assert here == pytest.approx(there, rel=1e-12)
+        one.begin()
+        counts.add(solver.solve(0.0, 4.0).steps)
+    assert len(counts) == 3
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_rejected_steps_outside_of_the_domain_leave_gradients_right(how: str) -> None:
+    """x' = -p √x; the first steps that are tried go to where the root is none."""
+    ti.init(default_fp=ti.f64)
+    x, rate, p, loss = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(4))
+
+    @ti.kernel
+    def root():
+        rate[None] = -p[None] * ti.sqrt(x[None])
+
+    @ti.kernel
+    def measure():
+        loss[None] += x[None] ** 2
+
+    solver = ti.integrate.RungeKutta(root if how == "one launch" else lambda: root(), {x: rate}, "dopri5")
+    x[None], p[None] = 1.0, 1.0
+    with ti.ad.Tape(loss):
+        report = solver.solve(0.0, 1.0, rtol=1e-9, atol=1e-9, first_step=3.0)
+        measure()
+    assert report.rejected > 0
+    assert p.grad[None] == pytest.approx(-0.25, abs=1e-7)  # (1 - p/2)⁴
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_rates_that_are_not_numbers_are_an_error(how: str) -> None:
+    ti.init(default_fp=ti.f64)
+    x, rate = ti.field(ti.f64, shape=2), ti.field(ti.f64, shape=2)
+
+    @ti.kernel
+    def root(t: ti.f64):
+        for i in x:
+            rate[i] = ti.sqrt(0.5 - t)
+
+    solver = ti.integrate.RungeKutta(root if how == "one launch" else lambda t: root(t), {x: rate}, "dopri5")
+    with pytest.raises(SolverError, match=r"the rates after t = 0\.(4999|5).* are not numbers"):
+        solver.solve(0.0, 1.0)
+    x.fill(0.0)
+    assert solver.solve(0.0, 0.25).steps > 0
+
+
+def test_an_empty_state_has_a_solution() -> None:
+    ti.init(default_fp=ti.f64)
+    x, rate = ti.field(ti.f64, shape=0), ti.field(ti.f64, shape=0)
+
+    @ti.kernel
+    def nothing():
+        for i in x:
+            rate[i] = x[i]
+
+    assert ti.integrate.RungeKutta(nothing, {x: rate}, "dopri5").solve(0.0, 1.0).times.tolist() == [1.0]
+
+
+def test_rates_may_be_a_method() -> None:
+    ti.init(default_fp=ti.f64)
+
+    @ti.data_oriented
+    class Decay:
+        def __init__(self) -> None:
+            self.x, self.rate = ti.field(ti.f64, shape=()), ti.field(ti.f64, shape=())
+
+        @ti.kernel
+        def fall(self):
+            self.rate[None] = -self.x[None]
+
+    one = Decay()
+    one.x[None] = 1.0
+    ti.integrate.RungeKutta(one.fall, {one.x: one.rate}, "dopri5").solve(0.0, 1.0)
+    assert one.x[None] == pytest.approx(math.exp(-1), abs=1e-6)
+
+
 def test_wrong_uses_are_located_errors() -> None:
     ti.init()
     x, y = ti.field(ti.f32, shape=3), ti.field(ti.f32, shape=4)
@@ -322,6 +539,18 @@ def test_wrong_uses_are_located_errors() -> None:
             "from 0.0 to 1.0 in order",
         ),
         (lambda: ti.integrate.RungeKutta(nothing, {x: x}, "dopri5").solve(0.0, 1.0, at=[0.5, 0.2]), "in order"),
+        (
+            lambda: ti.integrate.RungeKutta(nothing, {x: x}, "dopri5").solve(0.0, 1.0, at=[0.5], into={y: y}),
+            "'y' is not in the state",
+        ),
+        (
+            lambda: ti.integrate.RungeKutta(nothing, {x: x}, "dopri5").solve(0.0, 1.0, at=[0.5], into={x: y}),
+            "the values of 'x' need a field of its kind and shape (1, 3)",
+        ),
+        (
+            lambda: ti.integrate.RungeKutta(nothing, {x: x}, "dopri5").solve(0.0, 1.0, into={x: y}),
+            "`into` needs the times of `at`",
+        ),
     ]:
         with pytest.raises(FieldError) as caught:
             act()

@@ -3,8 +3,10 @@
     ode = ti.integrate.RungeKutta(rates, {x: v, v: a}, method="rk4")
     ode.step(t, dt)
 
-Every step is a few launches, so that tapes, forward mode, checkpoints and captures take it as they take the user's own
-kernels: derivatives are exact for the discrete steps, not for the equation.
+Steps are launches, so that tapes, forward mode, checkpoints and captures take them as they take the user's own kernels:
+derivatives are exact for the discrete steps, not for the equation. Explicit methods are written once, in Python that
+launches kernels and is also code of the language: where the rates are a kernel, it is inlined, and a step, or a whole
+solution with its step control, is one launch.
 """
 
 # Annotations of kernels are values: types of numbers that are known when a kernel is made.
@@ -15,6 +17,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,8 +103,12 @@ IMPLICIT = {
 class Weights:
     """Constants of kernels. A launch knows them by identity, which takes less time than number by number."""
 
-    def __init__(self, values: tuple[float, ...]) -> None:
+    def __init__(self, values: tuple[Any, ...]) -> None:
         self.values = values
+
+
+#: Those of the interpolation.
+DENSE = Weights(METHODS["dopri5"].dense)
 
 
 #: Equal ones are the same, so that kernels are compiled for them once.
@@ -109,25 +116,25 @@ _weights_of = functools.cache(Weights)
 
 
 class _Kernels:
-    """The kernels for fields of one type, whose numbers the arguments have."""
+    """The kernels for fields of one type, whose numbers the arguments have; or device functions, by what `make` is."""
 
-    def __init__(self, dtype: Any) -> None:
-        @ti.kernel
+    def __init__(self, dtype: Any, make: Callable[..., Any]) -> None:
+        @make
         def put(into: ti.Template, number: ti.Template, value: ti.Template):
             for p in ti.grouped(value):
                 into[number, p] = value[p]
 
-        @ti.kernel
+        @make
         def move(rates: ti.Template, number: ti.Template, to: ti.Template, like: ti.Template):
             for p in ti.grouped(like):
                 rates[to, p] = rates[number, p]
 
-        @ti.kernel
+        @make
         def copy(into: ti.Template, value: ti.Template):
             for p in ti.grouped(value):
                 into[p] = value[p]
 
-        @ti.kernel
+        @make
         def add(x: ti.Template, rate: ti.Template, dt: dtype):
             for p in ti.grouped(x):
                 x[p] += dt * rate[p]
@@ -140,22 +147,45 @@ class _Kernels:
                     total += ti.cast(weights.values[number], dtype) * rates[number, p]
             return total
 
-        @ti.kernel
+        @make
         def advance(x: ti.Template, start: ti.Template, rates: ti.Template, weights: ti.Template, dt: dtype):
             for p in ti.grouped(x):
                 x[p] = start[p] + dt * weighted(rates, p, weights)
 
-        @ti.kernel
-        def interpolate(
-            x: ti.Template, start: ti.Template, rates: ti.Template, dt: dtype, weights: ti.types.vector(7, dtype)
-        ):
-            for p in ti.grouped(x):
-                change = 0 * start[p]
-                for number in ti.static(range(7)):
-                    change += weights[number] * rates[number, p]
-                x[p] = start[p] + dt * change
+        @ti.func
+        def between(x: ti.Template, start: ti.Template, rates: ti.Template, p: ti.Template, dt: ti.f64, ago: ti.f64):
+            found = x[p]
+            if ago != 0:
+                part = ti.cast(1 - ago / dt, dtype)
+                change = 0 * found
+                for number in ti.static(range(len(DENSE.values))):
+                    weight = ti.cast(0, dtype)
+                    for coefficient in ti.static(DENSE.values[number][::-1]):
+                        weight = part * (weight + ti.cast(coefficient, dtype))
+                    change += weight * rates[number, p]
+                found = start[p] + ti.cast(dt, dtype) * change
+            return found
 
-        @ti.kernel
+        @make
+        def record(
+            path: ti.Template, number: ti.i32, x: ti.Template, start: ti.Template, rates: ti.Template, dt: ti.f64,
+            ago: ti.f64,
+        ):  # fmt: skip
+            for p in ti.grouped(x):
+                path[number, p] = between(x, start, rates, p, dt, ago)
+
+        @make
+        def show(x: ti.Template, start: ti.Template, rates: ti.Template, dt: ti.f64, ago: ti.f64):
+            for p in ti.grouped(x):
+                x[p] = between(x, start, rates, p, dt, ago)
+
+        @make
+        def hide(x: ti.Template, start: ti.Template, rates: ti.Template, weights: ti.Template, dt: dtype, ago: ti.f64):
+            for p in ti.grouped(x):
+                if ago != 0:
+                    x[p] = start[p] + dt * weighted(rates, p, weights)
+
+        @make
         def sum_errors(
             total: ti.Template,
             x: ti.Template,
@@ -196,17 +226,17 @@ class _Kernels:
                 for i, j in ti.static(ti.ndrange(like.n, like.m)):
                     z[first + i * like.m + j] = value[i, j]
 
-        @ti.kernel
+        @make
         def gather(z: ti.Template, x: ti.Template, first: ti.i32, size: ti.Template):
             for p in ti.grouped(x):
                 put_element(z, first + size * place(p, x.shape), x, x[p])
 
-        @ti.kernel
+        @make
         def blend(x: ti.Template, z: ti.Template, start: ti.Template, first: ti.i32, size: ti.Template, theta: dtype):
             for p in ti.grouped(x):
                 x[p] = theta * element(z, first + size * place(p, x.shape), x) + (1 - theta) * start[p]
 
-        @ti.kernel
+        @make
         def residual(
             F: ti.Template,
             z: ti.Template,
@@ -226,7 +256,8 @@ class _Kernels:
 
         self.gather, self.blend, self.residual = gather, blend, residual
         self.put, self.move, self.copy, self.add = put, move, copy, add
-        self.advance, self.interpolate, self.sum_errors = advance, interpolate, sum_errors
+        self.advance, self.sum_errors = advance, sum_errors
+        self.record, self.show, self.hide = record, show, hide
 
 
 #: The kernels of each type are made, and compiled for fields of a shape, once.
@@ -250,16 +281,17 @@ class _State:
                     f" shape {_shape(rate)}",
                     caller(),
                 )
-        self._rates = rates
-        self._takes_time = bool(inspect.signature(rates).parameters)
-        self.kernels = [_kernels_of(x.dtype) for x, _ in self.pairs]
+        self.rates = rates
+        self.takes_time = bool(inspect.signature(rates).parameters)
+        self.kernels = [_kernels_of(x.dtype, ti.kernel) for x, _ in self.pairs]
+        self.size = max(1, sum(math.prod(_shape(x)) for x, _ in self.pairs))
 
     def evaluate(self, t: float) -> None:
         """Let the rates be those of the state and time `t`."""
-        if self._takes_time:
-            self._rates(t)
+        if self.takes_time:
+            self.rates(t)
         else:
-            self._rates()
+            self.rates()
 
 
 def _shape(field: Any) -> tuple[int, ...]:
@@ -267,11 +299,204 @@ def _shape(field: Any) -> tuple[int, ...]:
     return (*field.shape, field.n, field.m) if isinstance(field, ti.MatrixField) else field.shape
 
 
+#: Numbers of a state up to which all steps are one launch, on one thread. Lorenz's equations on two threads take the
+#: same time in both ways at 20,000 numbers; fewer, as rates may cost more.
+ONE_LAUNCH = 8192
+
+
+def _inlined(rates: Any) -> Any:
+    """The device function of a kernel."""
+    if isinstance(rates, functools.partial):  # a method
+        bound: Any = rates
+        return functools.partial(_inlined(bound.func), *bound.args)
+    return ti.func(rates.__wrapped__)
+
+
+class _Explicit:
+    """The steps of an explicit method, in Python that is also code of the language: with `make=ti.kernel` it launches
+    kernels, with `make=ti.func` a kernel consists of it.
+
+    `evaluate`, `step` and `go` are what both run.
+    """
+
+    def __init__(
+        self, state: _State, tableau: Tableau, make: Callable[..., Any], other: Any = None, *, moments: int = 0,
+        paths: tuple[Any, ...] = (),
+    ) -> None:  # fmt: skip
+        self.takes_time, self.size, self.dtype = state.takes_time, state.size, state.pairs[0][0].dtype
+        self.rates = state.rates if make is ti.kernel else _inlined(state.rates)
+        starts = other.starts if other else [like(x, "the start") for x, _ in state.pairs]
+        stages = other.stages if other else [like(x, "the rates", len(tableau.times)) for x, _ in state.pairs]
+        self.starts, self.stages = starts, stages
+        self.total = other.total if other else ti.field(self.dtype, shape=(), needs_grad=False)
+        kernels = [_kernels_of(x.dtype, make) for x, _ in state.pairs]
+        self.rows = tuple(zip(kernels, *zip(*state.pairs, strict=True), starts, stages, strict=True))
+        self.count, self.order, self.times = len(tableau.times), tableau.order, tableau.times
+        self.weights = tuple(map(_weights_of, tableau.stages))
+        is_last = tableau.stages and tableau.weights[: len(tableau.stages)] == tableau.stages[-1]
+        self.last = () if is_last else (_weights_of(tableau.weights),)
+        self.errors = _weights_of(tableau.errors)
+        #: the time, the step that is next, that before, and the error of the last that was tried
+        self.control = _memory(ti.f64, 4, make, "the control of the steps")
+        #: how many were taken, how many rejected, whether no step is small enough, and how many moments were passed
+        self.counts = _memory(ti.i32, 4, make, "the counts of the steps")
+        #: times, for each field of the state what gets its values then, and those that have one
+        self.moments, self.many = _memory(ti.f64, moments, make, "the times to record") if moments else (), moments
+        self.paths = tuple([(*row, path) for row, path in zip(self.rows, paths, strict=False) if path is not None])
+        self.ones = tuple(map(_weights_of, ((1.0,), (0.0, 1.0), (-1.0, 1.0))))
+        self.smallest = 10 * float(np.finfo(FLOATS[self.dtype]).eps)
+
+    @ti.func
+    def evaluate(self, number, t):
+        """Let the rates at a stage be those of the state and time `t`."""
+        if ti.static(self.takes_time):
+            self.rates(t)
+        else:
+            self.rates()
+        for kernels, _, rate, _, stages in ti.static(self.rows):
+            kernels.put(stages, number, rate)
+
+    @ti.func
+    def step(self, t, dt):
+        """Take a step, for which the rates at `t` are there."""
+        for kernels, x, _, start, _ in ti.static(self.rows):
+            kernels.copy(start, x)
+        for number in ti.static(range(1, self.count)):
+            for kernels, x, _, start, stages in ti.static(self.rows):
+                kernels.advance(x, start, stages, self.weights[number - 1], dt)
+            self.evaluate(number, t + ti.cast(self.times[number], ti.f64) * dt)
+        for weights in ti.static(self.last):  # without it, the last stage is the result
+            for kernels, x, _, start, stages in ti.static(self.rows):
+                kernels.advance(x, start, stages, weights, dt)
+
+    @ti.func
+    def leap(self, t, dt):
+        """Take a step."""
+        self.evaluate(0, t)
+        self.step(t, dt)
+
+    @ti.func
+    def back(self):
+        """Let the state be that at the start of the step."""
+        for kernels, x, _, start, _ in ti.static(self.rows):
+            kernels.copy(x, start)
+
+    @ti.func
+    def norm(self, weights, dt, rtol, atol):
+        """The weighted sum of rates over a step, in units of the error that is allowed. It is a constant in a tape."""
+        self.total[None] = 0.0
+        for kernels, x, _, start, stages in ti.static(self.rows):
+            kernels.sum_errors(self.total, x, start, stages, weights, dt, rtol, atol)
+        return ti.sqrt(ti.stop_gradient(self.total[None]) / self.size)
+
+    @ti.func
+    def first_step(self, t, sign, rtol, atol):
+        """A first step, by the rates at the beginning and after a small Euler step (Hairer et al., section II.4)."""
+        for kernels, x, _, start, stages in ti.static(self.rows):
+            kernels.copy(start, x)
+            kernels.put(stages, 1, x)
+        rate, size = self.norm(self.ones[0], 1.0, rtol, atol), self.norm(self.ones[1], 1.0, rtol, atol)
+        small = 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
+        for kernels, x, _, start, stages in ti.static(self.rows):
+            kernels.advance(x, start, stages, self.ones[0], sign * small)
+        self.evaluate(1, t + sign * small)
+        self.back()
+        change = self.norm(self.ones[2], 1.0, rtol, atol) / small
+        largest = max(rate, change)
+        other = max(1e-6, 1e-3 * small) if largest <= 1e-15 else (0.01 / max(largest, 1e-15)) ** (1 / self.order)
+        return min(100 * small, other)
+
+    @ti.func
+    def begin(self, t, dt):
+        """Go on from here. A step of 0 is one to choose."""
+        self.control[0], self.control[1] = ti.stop_gradient(t), ti.stop_gradient(dt)
+        self.control[2], self.control[3] = 0.0, 0.0
+        self.counts[0], self.counts[1], self.counts[2], self.counts[3] = 0, 0, 0, 0
+
+    @ti.func
+    def record(self, dt, t, sign):
+        """Record the state at the moments that the step before has passed."""
+        if ti.static(self.paths):
+            number = self.counts[3]
+            while number < self.many and sign * (self.moments[min(number, self.many - 1)] - t) <= 0:
+                for kernels, x, _, start, stages, path in ti.static(self.paths):
+                    kernels.record(path, number, x, start, stages, dt, t - self.moments[number])
+                number += 1
+            self.counts[3] = number
+
+    @ti.func
+    def go(self, stop, begin, end, rtol, atol, most, tries):
+        """Take steps until `stop` is reached or passed, at most so many, and so many tries since the beginning."""
+        t, dt, before, error = self.control[0], self.control[1], self.control[2], self.control[3]
+        taken, rejected, is_stuck, done = self.counts[0], self.counts[1], self.counts[2] != 0, 0
+        is_first = taken + rejected == 0
+        sign = 1.0 if end >= begin else -1.0
+        is_ready = is_first
+        if is_first:
+            self.record(dt, t, sign)
+        if is_first and begin != end:
+            self.evaluate(0, t)
+            if dt == 0.0:
+                dt = sign * self.first_step(t, sign, rtol, atol)
+        while sign * (stop - t) > 0 and done < most and taken + rejected < tries and not is_stuck:
+            if not is_ready:  # the rates at the start are those of the last stage
+                for kernels, _, _, start, stages in ti.static(self.rows):
+                    kernels.move(stages, self.count - 1, 0, start)
+            is_last = sign * (t + 1.000001 * dt - end) >= 0
+            if is_last:
+                dt = end - t
+            self.step(t, dt)
+            error = self.norm(self.errors, dt, rtol, atol)
+            factor = 0.2
+            if not ti.math.isnan(error):
+                factor = min(10.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1 / self.order)))
+            is_ready = not error <= 1
+            if is_ready:
+                self.back()
+                rejected += 1
+                dt *= min(factor, 0.9)
+                is_stuck = abs(dt) <= self.smallest * max(abs(t), abs(end - begin))
+            else:
+                taken, done, before = taken + 1, done + 1, dt
+                t = end if is_last else t + dt
+                dt *= factor
+                self.record(before, t, sign)
+        self.control[0], self.control[1] = ti.stop_gradient(t), ti.stop_gradient(dt)
+        self.control[2], self.control[3] = ti.stop_gradient(before), ti.stop_gradient(error)
+        self.counts[0], self.counts[1], self.counts[2] = taken, rejected, is_stuck
+        assert sign * (stop - t) <= 0 or done >= most, f"no step from t = {t} leads to {stop}"
+
+
+def _memory(dtype: Any, count: int, make: Callable[..., Any], name: str) -> Any:
+    """Numbers that steps keep: a list in Python, a field in a kernel."""
+    return [0] * count if make is ti.kernel else ti.field(dtype, shape=count, name=name, needs_grad=False)
+
+
+def _as_launches(steps: _Explicit) -> Any:
+    """The same, in which `leap`, a step with the rates at its start, `begin` and `go` are one launch each."""
+
+    @ti.kernel
+    def leap(t: ti.f64, dt: ti.f64):
+        steps.leap(t, dt)
+
+    @ti.kernel
+    def begin(t: ti.f64, dt: ti.f64):
+        steps.begin(t, dt)
+
+    @ti.kernel
+    def go(stop: ti.f64, begin: ti.f64, end: ti.f64, rtol: ti.f64, atol: ti.f64, most: ti.i32, tries: ti.i32):
+        steps.go(stop, begin, end, rtol, atol, most, tries)
+
+    return SimpleNamespace(
+        leap=leap, begin=begin, go=go, control=steps.control, counts=steps.counts, moments=steps.moments
+    )
+
+
 class StepReport(NamedTuple):
     """What `RungeKutta.solve` gives.
 
-    `times`: those at which the state was shown; `steps` and `rejected`: how many were taken, and tried in vain;
-    `evaluations`: how often the rates were computed.
+    `times`: those at which the state was recorded or shown, or the end; `steps` and `rejected`: how many were taken,
+    and tried in vain; `evaluations`: how often the rates were computed.
     """
 
     times: np.ndarray[Any, Any]
@@ -323,13 +548,19 @@ class RungeKutta:
         self._state = _State(rates, state)
         self._tableau = METHODS[method]
         self._method = method
-        #: of each field of the state: its start in a step, and its rates at the stages
-        self._starts = [like(x, "the start") for x, _ in self._state.pairs]
-        self._rates = [like(x, "the rates", len(self._tableau.times)) for x, _ in self._state.pairs]
-        #: the same with the kernels for it
-        self._rows = list(zip(self._state.kernels, self._state.pairs, self._starts, self._rates, strict=True))
-        self._total = ti.field(self._state.pairs[0][0].dtype, shape=())
-        self._evaluations = 0
+        self._steps = _Explicit(self._state, self._tableau, ti.kernel)
+        self._programs = dict[Any, Any]()
+
+    def _program(self, moments: int = 0, paths: tuple[Any, ...] = ()) -> Any:
+        """The steps, which record the state at some moments: in few launches for what is small."""
+        is_small = self._state.size <= ONE_LAUNCH or ti.cfg.num_threads == 1
+        is_one = is_small and ti.cfg.arch == ti.cpu and hasattr(self._state.rates, "__tinote_kernel__")
+        key = is_one, moments, paths
+        if key not in self._programs:
+            make = ti.func if is_one else ti.kernel
+            steps = _Explicit(self._state, self._tableau, make, self._steps, moments=moments, paths=paths)
+            self._programs[key] = _as_launches(steps) if is_one else steps
+        return self._programs[key]
 
     def step(self, t: float, dt: float) -> float:
         """Take one step.
@@ -354,30 +585,8 @@ class RungeKutta:
         >>> ti.integrate.RungeKutta(grow, {x: rate}, method="euler").step(0.0, 0.5), x[None]
         (0.5, 1.5)
         """
-        self._step(t, dt)
+        self._program().leap(t, dt)
         return t + dt
-
-    def _step(self, t: float, dt: float, *, begun: bool = False) -> None:
-        """`begun`: the rates at `t` are there."""
-        tableau = self._tableau
-        for kernel, (x, _), start, _ in self._rows:
-            kernel.copy(start, x)
-        for number, part in enumerate(tableau.times):
-            if number:
-                for kernel, (x, _), start, rates in self._rows:
-                    kernel.advance(x, start, rates, _weights_of(tableau.stages[number - 1]), dt)
-            if number or not begun:
-                self._evaluate(number, t + part * dt)
-        if tableau.stages and tableau.weights[: len(tableau.stages)] == tableau.stages[-1]:
-            return  # the last stage is the result
-        for kernel, (x, _), start, rates in self._rows:
-            kernel.advance(x, start, rates, _weights_of(tableau.weights), dt)
-
-    def _evaluate(self, number: int, t: float) -> None:
-        self._evaluations += 1
-        self._state.evaluate(t)
-        for kernel, (_, rate), _, rates in self._rows:
-            kernel.put(rates, number, rate)
 
     def solve(
         self,
@@ -387,13 +596,16 @@ class RungeKutta:
         rtol: float = 1e-6,
         atol: float = 1e-9,
         at: Iterable[float] | None = None,
+        into: Mapping[Any, Any] | None = None,
         each: Callable[[float], object] | None = None,
         first_step: float | None = None,
         max_steps: int = 100_000,
     ) -> StepReport:
         """Integrate from one time to another, with steps whose estimated error is within the tolerances.
 
-        In a tape the steps are constants: gradients are those of the steps that were taken.
+        In a tape the steps are constants: gradients are those of the steps that were taken. Where the rates are a
+        kernel and the state is small, all steps are one launch on one thread. Then captured steps and pages choose
+        their steps, too, if they use `into` rather than `each`; what cannot be reached is a failed assertion there.
 
         Parameters
         ----------
@@ -402,7 +614,11 @@ class RungeKutta:
         rtol, atol : float
             The error of a step in each number y is to be below atol + rtol |y| (root mean square over all).
         at : iterable of float, optional
-            Times at which `each` sees the state, interpolated to order 4. Without it, `each` sees it after each step.
+            Times at which the state is recorded or shown, interpolated to order 4. Without it, `each` sees it after
+            each step.
+        into : mapping of Field to Field, optional
+            For fields of the state the field that gets their values at these times: of the same kind, with the number
+            of the time as its first index.
         each : callable, optional
             Gets a time; the fields hold the state then. It must not change them.
         first_step : float, optional
@@ -413,7 +629,8 @@ class RungeKutta:
         Returns
         -------
         StepReport
-            `times` that `each` has seen, `steps` that were taken, `rejected` ones, and `evaluations` of the rates.
+            `times` of the states that were recorded or shown, or the end; `steps` that were taken, `rejected` ones,
+            and `evaluations` of the rates.
 
         Raises
         ------
@@ -451,84 +668,61 @@ class RungeKutta:
             or any(not 0 <= sign * (t - begin) <= sign * (end - begin) for t in times)
         ):
             raise FieldError(f"the times of `at` go from {begin} to {end} in order, not {times}", caller())
-        shown, taken, rejected, evaluations = list[float](), 0, 0, self._evaluations
+        if into and times is None:
+            raise FieldError("`into` needs the times of `at`", caller())
+        shown = list[float]()
+        program = self._program(len(times), self._paths_of(into, times)) if into and times else self._program()
+        control, counts = program.control, program.counts
+        if isinstance(program.moments, ti.Field):
+            program.moments.from_numpy(np.array(times))
+        elif program.moments:
+            program.moments[:] = times
+        program.begin(begin, sign * abs(first_step or 0.0))
 
-        def show(t: float) -> None:
-            shown.append(t)
+        def go(stop: float, most: int = max_steps + 1) -> None:
+            try:
+                program.go(stop, begin, end, rtol, atol, most, max_steps)
+            except AssertionError:
+                t, error = control[0], control[3]
+                if math.isnan(error):
+                    message = f"the rates after t = {t} are not numbers"
+                elif counts[2]:
+                    message = f"no step from t = {t} is small enough for rtol = {rtol}, atol = {atol}"
+                else:
+                    message = f"{max_steps} steps did not reach {end}: they are at {t}"
+                raise SolverError(message, caller()) from None
+
+        if times is None and each is not None:
+            while sign * (end - control[0]) > 0:
+                go(end, 1)
+                shown.append(control[0])
+                each(shown[-1])
+        for moment in times or ():
+            shown.append(moment)
             if each is not None:
-                each(t)
+                go(moment)
+                dt, ago = control[2], control[0] - moment
+                for kernels, x, _, start, stages in self._steps.rows:
+                    kernels.show(x, start, stages, dt, ago)
+                each(moment)
+                for kernels, x, _, start, stages in self._steps.rows:
+                    kernels.hide(x, start, stages, self._steps.weights[-1], dt, ago)
+        go(end)
+        begun = 0 if begin == end else 1 if first_step else 2
+        taken, rejected = counts[0], counts[1]
+        evaluations = begun + (taken + rejected) * (len(tableau.times) - 1)
+        return StepReport(np.array(shown or [end]), taken, rejected, evaluations)
 
-        t, known, left = float(begin), False, times or []
-        while left and left[0] == begin:
-            show(left.pop(0))
-        dt = sign * abs(first_step) if first_step else sign * self._first_step(begin, sign, rtol, atol)
-        known = first_step is None
-        smallest = 10 * np.finfo(FLOATS[self._state.pairs[0][0].dtype]).eps
-        while sign * (end - t) > 0:
-            if taken + rejected == max_steps:
-                raise SolverError(f"{max_steps} steps did not reach {end}: they are at {t}", caller())
-            is_last = sign * (t + 1.000001 * dt - end) >= 0
-            dt = end - t if is_last else dt
-            self._step(t, dt, begun=known)
-            error = self._norm(tableau.errors, dt, rtol, atol)
-            factor = 0.2 if math.isnan(error) else min(10.0, max(0.2, 0.9 * max(error, 1e-10) ** (-1 / tableau.order)))
-            if not error <= 1:
-                rejected, known = rejected + 1, True
-                for kernel, (x, _), start, _ in self._rows:
-                    kernel.copy(x, start)
-                dt *= min(factor, 0.9)
-                if abs(dt) <= smallest * max(abs(t), abs(end - begin)):
-                    raise SolverError(
-                        f"no step from t = {t} is small enough for rtol = {rtol}, atol = {atol}", caller()
-                    )
-                continue
-            taken += 1
-            after = end if is_last else t + dt
-            while left and sign * (left[0] - after) <= 0:
-                moment = left.pop(0)
-                if moment != after:
-                    self._interpolate(dt, (moment - t) / dt)
-                show(moment)
-                if moment != after:
-                    self._interpolate(dt, 1.0)
-            if times is None:
-                show(after)
-            for kernel, _, start, rates in self._rows:
-                kernel.move(rates, len(tableau.times) - 1, 0, start)
-            t, known = after, True
-            dt *= factor
-        return StepReport(np.array(shown), taken, rejected, self._evaluations - evaluations)
-
-    def _interpolate(self, dt: float, part: float) -> None:
-        """Let the state be that at a part of the step before."""
-        weights = [part * sum(c * part**power for power, c in enumerate(row)) for row in self._tableau.dense]
-        for kernel, (x, _), start, rates in self._rows:
-            kernel.interpolate(x, start, rates, dt, weights)
-
-    def _norm(self, weights: tuple[float, ...], dt: float, rtol: float, atol: float) -> float:
-        """The weighted sum of rates over a step, in units of the error that is allowed. It is a constant in a tape."""
-        self._total[None] = 0.0
-        for kernel, (x, _), start, rates in self._rows:
-            kernel.sum_errors(self._total, x, start, rates, _weights_of(weights), dt, rtol, atol)
-        return math.sqrt(ti.stop_gradient(self._total[None]) / sum(math.prod(_shape(x)) for x, _ in self._state.pairs))
-
-    def _first_step(self, t: float, sign: float, rtol: float, atol: float) -> float:
-        """A first step, by the rates at the beginning and after a small Euler step (Hairer et al., section II.4)."""
-        self._evaluate(0, t)
-        for kernel, (x, _), start, rates in self._rows:
-            kernel.copy(start, x)
-            kernel.put(rates, 1, x)
-        rate, size = self._norm((1.0,), 1.0, rtol, atol), self._norm((0.0, 1.0), 1.0, rtol, atol)
-        small = 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
-        for kernel, (x, _), start, rates in self._rows:
-            kernel.advance(x, start, rates, _weights_of((1.0,)), sign * small)
-        self._evaluate(1, t + sign * small)
-        for kernel, (x, _), start, _ in self._rows:
-            kernel.copy(x, start)
-        change = self._norm((-1.0, 1.0), 1.0, rtol, atol) / small
-        largest = max(rate, change)
-        other = max(1e-6, 1e-3 * small) if largest <= 1e-15 else (0.01 / largest) ** (1 / self._tableau.order)
-        return min(100 * small, other)
+    def _paths_of(self, into: Mapping[Any, Any], times: list[float]) -> tuple[Any, ...]:
+        """For each field of the state the field that gets it at the times, or None."""
+        for x, path in into.items():
+            of = next((one for one, _ in self._state.pairs if one is x), None)
+            if of is None:
+                raise FieldError(f"'{x.name}' is not in the state", caller())
+            shape = (len(times), *of.shape)
+            if not isinstance(path, ti.Field) or (path.dtype, path.shape) != (of.dtype, shape):
+                raise FieldError(f"the values of '{of.name}' need a field of its kind and shape {shape}", caller())
+        return tuple([into.get(x) for x, _ in self._state.pairs]) if into else ()
 
 
 class Symplectic:
