@@ -199,6 +199,8 @@ from tinote.lang.maths.sparse import append as append
 from tinote.lang.maths.sparse import deactivate as deactivate
 from tinote.lang.maths.sparse import is_active as is_active
 from tinote.lang.maths.sparse import rescale_index as rescale_index
+from tinote.lang.maths.special import erf as erf
+from tinote.lang.maths.special import erfc as erfc
 from tinote.lang.maths.vectors import cross as cross
 from tinote.lang.maths.vectors import determinant as determinant
 from tinote.lang.maths.vectors import distance as distance

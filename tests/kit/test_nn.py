@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -25,7 +26,8 @@ ACTIVATIONS: dict[str, Callable[..., Any]] = {
     "sigmoid": jax.nn.sigmoid,
     "silu": jax.nn.silu,
     "softplus": jax.nn.softplus,
-    "gelu": jax.nn.gelu,
+    "gelu": partial(jax.nn.gelu, approximate=False),
+    "gelu_tanh": partial(jax.nn.gelu, approximate=True),
     "sin": jnp.sin,
 }
 

@@ -32,6 +32,8 @@ UNARY: dict[str, tuple[Any, Any, np.ndarray, float]] = {
     "atan": (ti.atan, np.arctan, REAL, 4),
     "sinh": (ti.sinh, np.sinh, REAL, 8),
     "cosh": (ti.cosh, np.cosh, REAL, 8),
+    "erf": (ti.math.erf, lambda x: np.vectorize(math.erf)(x)[()], REAL, 4),
+    "erfc": (ti.math.erfc, lambda x: np.vectorize(math.erfc)(x)[()], REAL, 6),
     "exp2": (ti.exp2, np.exp2, REAL, 2),
     "log2": (ti.log2, np.log2, POSITIVE, 4),
     "log10": (ti.log10, np.log10, POSITIVE, 4),
@@ -386,7 +388,7 @@ def test_functions_in_f16() -> None:
 
 DIFFERENTIABLE = [
     *FUNCTIONS_OF_ONE.values(), ti.atan, ti.sinh, ti.cosh, ti.exp2, ti.log2, ti.log10, ti.abs, ti.math.fract,
-    ti.math.radians, ti.math.degrees,
+    ti.math.radians, ti.math.degrees, ti.math.erf, ti.math.erfc,
 ]  # fmt: skip
 
 
@@ -409,6 +411,47 @@ def test_derivatives(function: Any) -> None:
     h = 1e-5
     wanted = [(function(v + h) - function(v - h)) / (2 * h) for v in points.tolist()]
     assert x.grad.to_numpy() == pytest.approx(wanted, rel=1e-7)
+
+
+@pytest.mark.parametrize("dtype, numpy_type", TYPES)
+def test_the_error_function_in_all_of_its_range(dtype: Any, numpy_type: Any) -> None:
+    """Against Python's own, whose small numbers have all digits; at NaN and infinities, too. Derivatives are exact."""
+    points = np.concatenate([np.linspace(-9, 9, 4001), [-np.inf, 0.46875, 4.0, 20.0, np.inf, np.nan]])
+    x, erf, erfc = (ti.field(dtype, shape=len(points), needs_grad=True) for _ in range(3))
+    x.from_numpy(points.astype(numpy_type))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            erf[i], erfc[i] = ti.math.erf(x[i]), ti.math.erfc(x[i])
+
+    run()
+    for field, reference in ((erf, math.erf), (erfc, math.erfc)):
+        wanted = np.array([reference(v) for v in x.to_numpy().astype(float)])
+        tolerance = {"rtol": 6 * float(np.finfo(numpy_type).eps), "atol": float(np.finfo(numpy_type).tiny)}
+        np.testing.assert_allclose(field.to_numpy().astype(float), wanted, **tolerance)
+    erf.grad.fill(1.0)
+    erfc.grad.fill(-1.0)
+    run.grad()
+    with np.errstate(under="ignore"):
+        wanted = 4 / math.sqrt(math.pi) * np.exp(-(x.to_numpy().astype(float) ** 2))
+    tolerance = {"rtol": 100 * float(np.finfo(numpy_type).eps), "atol": float(np.finfo(numpy_type).tiny)}
+    np.testing.assert_allclose(x.grad.to_numpy().astype(float), wanted, **tolerance)
+
+
+def test_second_derivatives_of_the_error_function() -> None:
+    points = np.array([-3.0, -0.4, 0.0, 0.3, 0.7, 2.0, 5.0])
+
+    @ti.kernel
+    def total(x: ti.types.ndarray(ti.f64, 1)) -> ti.f64:
+        found = 0.0
+        for i in x:
+            found += ti.math.erf(x[i]) - 2 * ti.math.erfc(x[i])
+        return found
+
+    product = ti.ad.hvp(total)(np.ones(len(points)), points)  # the Hessian is diagonal
+    wanted = 3 * -4 * points / math.sqrt(math.pi) * np.exp(-(points**2))
+    np.testing.assert_allclose(product, wanted, rtol=1e-13, atol=1e-300)
 
 
 def test_derivatives_of_shading_functions() -> None:

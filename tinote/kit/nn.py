@@ -81,6 +81,12 @@ def _softplus(z):
 
 @ti.func
 def _gelu(z):
+    part, density = 0.5 * ti.math.erfc(-ti.static(math.sqrt(0.5)) * z), ti.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return z * part, part + z * density, density * (2 - z * z)
+
+
+@ti.func
+def _gelu_tanh(z):
     c = ti.static(math.sqrt(2 / math.pi))
     y, slope, bend = _tanh(c * (z + 0.044715 * z**3))
     first, second = c * (1 + 0.134145 * z * z), c * 0.26829 * z
@@ -104,6 +110,7 @@ ACTIVATIONS = {
     "silu": _silu,
     "softplus": _softplus,
     "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
     "sin": _sin,
 }
 
@@ -150,8 +157,8 @@ class Dense(Documented):
     inputs, outputs : int
         How many numbers go in and come out.
     activation : str or device function, default "identity"
-        "identity", "relu", "tanh", "sigmoid", "silu", "softplus", "gelu" (its approximation by tanh) or "sin"; or a
-        function of one number, with which `along` is refused.
+        "identity", "relu", "tanh", "sigmoid", "silu", "softplus", "gelu", "gelu_tanh" (its approximation) or "sin"; or
+        a function of one number, with which `along` is refused.
     init : str, default "glorot"
         How weights begin: normal numbers whose variance is 2 / (inputs + outputs) ("glorot"), 2 / inputs ("he") or
         1 / inputs ("lecun"). Biases begin as 0.

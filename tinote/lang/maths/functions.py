@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tinote.lang.maths import arithmetic, bits, elementary, language, shading, sparse, vectors
+from tinote.lang.maths import arithmetic, bits, elementary, language, shading, sparse, special, vectors
 from tinote.lang.maths.builtin import BuiltinFunction
 
-_MODULES = (arithmetic, elementary, bits, vectors, shading, language, sparse)
+_MODULES = (arithmetic, elementary, special, bits, vectors, shading, language, sparse)
 #: What only linear algebra asks for.
 INNER = ("stop_gradient_once", "in_reverse", "machine_epsilon", "strong_zero")
 

@@ -38,6 +38,7 @@ from tinote.lang.maths.elementary import (
     tanh,
 )
 from tinote.lang.maths.shading import clamp, degrees, fract, mix, radians, reflect, refract, smoothstep, step
+from tinote.lang.maths.special import erf, erfc
 from tinote.lang.maths.vectors import cross, determinant, distance, dot, inverse, length, normalize, rotation2d
 
 __all__ = [
@@ -64,6 +65,8 @@ __all__ = [
     "distance",
     "dot",
     "e",
+    "erf",
+    "erfc",
     "exp",
     "exp2",
     "eye",
