@@ -343,6 +343,16 @@ def test_whose_a_module_is(module_name: str | None, file: str, is_library: bool)
     assert not is_library or origins.is_ours(module_name) == (module_name == "tinote.lang")
 
 
+def test_what_is_known_by_its_name() -> None:
+    def nested() -> None: ...
+
+    nested.__module__ = "tinote.kit.fft"
+    unnamed = lambda: None  # noqa: E731
+    unnamed.__module__, unnamed.__qualname__ = "tinote.kit.fft", "<lambda>"
+    known = [math.sin, len, int, origins.is_ours, nested, unnamed, test_whose_a_module_is]
+    assert [origins.is_known_by_name(one) for one in known] == [True] * 4 + [False] * 3
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
