@@ -153,8 +153,8 @@ class _Verifier:
                     self.fail("a load takes one element")
             case ops.Compute(operation, _, operands):
                 if calls_function(operation):
-                    if not 1 <= len(operands) <= 2 or any(one.kind != "f" for one in operands):
-                        self.fail(f"'{operation}' is a function of one or two floats")
+                    if not 1 <= len(operands) <= 2:
+                        self.fail(f"'{operation}' is a function of one or two numbers")
                 elif operation not in OPERATIONS or len(operands) != OPERATIONS[operation].operands:
                     self.fail(f"'{operation}' of {len(operands)} numbers is not an operation")
             case ops.End(result):

@@ -284,10 +284,9 @@ class Instructions(ABC):
 
     def _compute(self, step: ops.Compute) -> None:
         if calls_function(step.operation):
-            numbers = [self._operand(one)[0] for one in step.operands]
-            self._emit(
-                step.span, layout.REPLAY_CALL, self.function_address(step.operation, step.register.number, numbers)
-            )
+            places = [self._real(one, False, step.span) for one in step.operands]
+            function = self.function_address(step.operation, step.register.number, places)
+            self._emit(step.span, layout.REPLAY_CALL, function)
             return
         if step.operation == "select":
             self._emit(

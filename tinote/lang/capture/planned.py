@@ -46,7 +46,6 @@ from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import Replay
 from tinote.lang.session.state import BufferCache, are_viewed, recorder, session
 from tinote.program import operations as ops
-from tinote.program.overflow import EXACT
 from tinote.program.program import Program
 from tinote.program.simplify import blocks_to_give, simplified
 from tinote.runtime.memory import Memory, readable_size
@@ -436,12 +435,11 @@ class Attempt(Following):
         """Record a function of NumPy. Derivatives and `ti` compute without its warnings."""
         is_quiet = set(np.geterr().values()) == {"ignore"}
         name = _DETERMINED.get(function) if is_quiet else None
-        if not all(_is_float(one) or (type(one) is int and abs(one) <= EXACT) for one in operands):
+        if not any(map(_is_float, operands)) or not all(isinstance(one, int | float) for one in operands):
             self.refuse(f"np.{function.__name__} of other numbers than floats")
-        given = [one if type(one) is Traced else float(one) for one in operands]
         register = self.register("f")
         operation = name or f"{'quiet' if is_quiet else 'numpy'}.{function.__name__}"
-        self.add(ops.Compute(operation, register, tuple([self.operand(one) for one in given]), caller("numpy")))
+        self.add(ops.Compute(operation, register, tuple(map(self._word, operands)), caller("numpy")))
         return Symbol(self, register)
 
     def condition(self, operation: str, operands: Sequence[Any]) -> Symbol:
