@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 from PIL import Image as Pillow
@@ -15,6 +17,9 @@ import tinote as ti
 from tests.browser.harness import new_page
 from tests.browser.looks import Pictures, unreadable
 from tests.browser.waiting import expect, poll, still_box
+from tinote.cli.html_export import PageExporter
+from tinote.viz.notebook.front_end import PAGE_TYPE
+from tinote.viz.pages.stored import stored
 
 N = 200
 STEPS = 500
@@ -473,6 +478,18 @@ def test_fields_and_scenes_run_too(opened: Callable[..., Opened], tmp_path: Path
         poll(
             lambda s=selector, b=before: (np.abs(found.pixels(s).astype(int) - b).max(axis=2) > 40).mean() > 0.005, True
         )
+    # What is clicked is said.
+    expect(found.views.first.locator(".tinote-status")).to_contain_text("picked 24, 16")
+    for view, said in ((1, " of thing 0 at "), (2, "picked ")):
+        status = found.views.nth(view).locator(".tinote-status")
+        expect(status).not_to_contain_text(said)
+        shown = found.pixels(f".tinote-live:nth-of-type({view + 1}) .tinote-stage").astype(int)
+        rows, columns = np.nonzero(shown[:, :, 2] - shown[:, :, 0] > 60)  # The blue of the particles.
+        row, column = rows[len(rows) // 2], columns[len(rows) // 2]
+        box = still_box(found.page.locator(".tinote-stage").nth(view))
+        across, down = column / shown.shape[1], row / shown.shape[0]
+        found.page.mouse.click(box["x"] + across * box["width"], box["y"] + down * box["height"])
+        expect(status).to_contain_text(said)
     pictures.shot(found.page, "page_all.png", full_page=True)
     assert found.problems == []
 
@@ -555,3 +572,41 @@ def test_the_record_button_looks_pressed_under_the_pointer_that_has_pressed_it(c
     page.get_by_role("button", name="Step").click()
     expect(page.locator(".tinote-status")).to_contain_text("recording, 1 frame")
     page.context.close()
+
+
+def test_an_explorer_runs_in_the_page_of_a_notebook(opened: Callable[..., Opened], tmp_path: Path) -> None:
+    """In a frame without an origin, in the theme of the page; for print there are no controls."""
+    ti.init(arch=ti.cpu)
+    x = ti.Vector.field(2, ti.f32, shape=8)
+
+    @ti.kernel
+    def move():
+        for i in x:
+            x[i] += 0.5
+
+    explorer = ti.viz.explore(move)
+    held = {"version": 1, "name": "the IR of move", "reason": "", "page": explorer.page_text()}
+    cells = [
+        nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", data)])
+        for data in ({PAGE_TYPE: held}, {PAGE_TYPE: stored([ti.viz.Particles(x, move)])})
+    ]
+    exporter = PageExporter()
+    text, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=cells))
+    assert [shown.runs for shown in exporter.shown] == [True, True]
+    file = tmp_path / "notebook.html"
+    file.write_text(text, "utf-8")
+    found = opened(file).painted()
+    frame = found.page.frame_locator("iframe.tinote-framed")
+    frame.locator(".stage", has_text="LLVM IR").first.click()
+    expect(frame.locator(".sentence b")).to_have_text(re.compile("^LLVM"))
+    poll(lambda: frame.locator("body").evaluate("(body) => body.scrollHeight <= innerHeight"), True)
+    for theme in ("dark", "light"):
+        found.page.emulate_media(color_scheme="light" if theme == "dark" else "dark")
+        while not found.page.evaluate("(name) => document.documentElement.classList.contains(name)", theme):
+            found.page.locator(".tinote-theme").click()
+        poll(lambda theme=theme: frame.locator("html").evaluate("(n, t) => n.classList.contains(t)", theme), True)
+    found.page.emulate_media(media="print")
+    for part in (".tinote-controls", ".tinote-timeline", ".tinote-theme"):
+        expect(found.page.locator(part).first).to_be_hidden()
+    expect(found.page.locator(".tinote-stage")).to_be_visible()
+    assert found.problems == []

@@ -75,6 +75,8 @@ def test_play_pause_step_reset_stop(notebook):
     button("button", name="Play").click()
     page.wait(f"{PAINTED} > 30")
     assert page.python("print(view.state)") == "playing"
+    status = page.page.locator(".tinote-status")
+    expect(status).to_contain_text(re.compile(r"[\d,]+ steps/s"))
     flow = page.python("print(view.credits.in_flight, view.credits.window, view.steps)")
     in_flight, window, steps = map(int, flow.split())
     # The window may have changed between the two readings; what bounds both does not.
@@ -84,6 +86,7 @@ def test_play_pause_step_reset_stop(notebook):
     page.wait(f"{VIEW}.dataset.state === 'paused'")
     steps = page.settle()
     page.wait(f"{VIEW}.dataset.step === '{steps}'")
+    expect(status).not_to_contain_text("steps/s")
     page.page.wait_for_timeout(300)  # Longer than some steps take.
     assert int(page.python("print(view.steps)")) == steps
     moved = page.canvas(STAGE)

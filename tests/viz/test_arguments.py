@@ -44,7 +44,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "edges": PAIRS, "edge_color": "red", "edge_width": 4.0, "arrows": X - 0.5, "arrow_color": "red",
             "arrow_width": 4.0, "arrow_scale": 0.2, "trail": 4, "trail_color": "red", "trail_width": 5.0,
             "plot_label": "joules", "steps_per_frame": 3, "size": (120, 60), "label": "many particles",
-            "unattended_frames": 5, "timeline": 1.0, "name": "a run",
+            "unattended_frames": 5, "runs_unseen": True, "timeline": 1.0, "name": "a run",
             "azimuth": 50.0, "elevation": -100.0, "norm": "log", "axes": True,
             "x_label": "x [m]", "y_label": "y [m]", "grid": True, "plot_scale": "log", "dt": 0.1,
         },
@@ -76,6 +76,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "color_label": "height", "contours": 4, "contour_color": "red", "contour_width": 3.0,
             "vectors": np.ones((12, 8, 2)), "arrow_color": "red", "arrow_width": 3.0, "arrow_scale": 2.0,
             "plot_label": "joules", "steps_per_frame": 3, "size": 120, "label": "waves", "unattended_frames": 5,
+            "runs_unseen": True,
             "timeline": 0.0, "name": "a run", "extent": ((-1, 1), (0, 5)), "axes": True,
             "x_label": "x [m]", "y_label": "y [m]",
             "grid": True, "norm": ("symlog", 0.1), "plot_scale": "log", "dt": 0.1,
@@ -94,6 +95,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"quantities": {"a": one, "b": one}, "step": nothing},
         {
             "size": (320, 160), "label": "loss", "kind": "dots", "steps_per_frame": 2, "unattended_frames": 3,
+            "runs_unseen": True,
             "timeline": 2.0, "name": "a run", "scale": "log", "limits": (0.5, 2.0), "x": "a", "x_label": "t [s]",
             "x_scale": "log",
             "right": "b", "right_label": "b [J]", "right_scale": "log", "dt": 0.5,
@@ -105,7 +107,8 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {
             "up": "y", "azimuth": 80.0, "elevation": 50.0, "controls": "fly", "background": "#d94f5c",
             "renderer": "kernel", "size": (120, 60), "label": "balls", "plot_label": "joules", "steps_per_frame": 2,
-            "unattended_frames": 3, "timeline": 2.0, "name": "a run", "plot_scale": "log", "dt": 0.1,
+            "unattended_frames": 3, "runs_unseen": True, "timeline": 2.0, "name": "a run", "plot_scale": "log",
+            "dt": 0.1,
             "axes": True, "grid": True, "x_label": "x [m]", "y_label": "y [m]", "z_label": "h [m]",
             "bounds": ((0.0, 2.0),) * 3,
         },
@@ -139,7 +142,7 @@ def test_what_is_changed_later_looks_as_if_made_so(kind: str, name: str) -> None
     setattr(view, name, others[name])
     after = seen(view)
     assert after == seen(wanted)
-    invisible = {"unattended_frames"} | ({"azimuth", "elevation"} if kind == "particles" else set())
+    invisible = {"unattended_frames", "runs_unseen"} | ({"azimuth", "elevation"} if kind == "particles" else set())
     inert = {"cmap", "limits", "colorbar", "edge_color", "edge_width", "arrow_color", "arrow_width", "arrow_scale"} | {
         "contour_color", "contour_width"
     }  # fmt: skip

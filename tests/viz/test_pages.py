@@ -262,6 +262,17 @@ def test_what_a_view_can_do_without_is_left_out_and_named(moving: Any, tmp_path:
     assert described["pointer"] is None and not described["traits"]["can_point"]
 
 
+def test_what_python_observes_is_named(moving: Any, tmp_path: Path) -> None:
+    x, step = moving
+    plane, scene = ti.viz.Particles(x, step), ti.viz.Scene(step).particles(np.zeros((1, 3)), 0.1)
+    for view in (plane, scene):
+        view.observe(print, "picked")
+    scene.runs_unseen = True
+    made = ti.viz.page([plane, scene, ti.viz.Particles(x, step)], tmp_path / "page.html")
+    observes, unseen = "what observes `picked`", "steps out of sight"
+    assert [[one.what for one in view.missing] for view in made.views] == [[observes], [observes, unseen], []]
+
+
 def test_a_function_that_gives_what_python_makes_is_refused(moving: Any, tmp_path: Path) -> None:
     x, step = moving
     view = ti.viz.Particles(x, step, color=lambda: x.to_numpy()[:, 0])

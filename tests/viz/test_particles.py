@@ -126,6 +126,33 @@ def test_play_sends_a_window_of_frames_and_waits_for_acknowledgements():
     assert all(thread is not threading.main_thread() for thread in steps)
 
 
+@pytest.mark.parametrize("runs_unseen", [False, True])
+def test_out_of_sight_a_view_goes_on_where_it_is_asked_to(runs_unseen):
+    async def body(view, page):
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        view.play()
+        await page.until(lambda: len(page.frames) > 3)
+        page.say(kind="visible", view="page", visible=False)
+        await asyncio.sleep(0.1)
+        sent, steps = len(page.frames), view.steps
+        if runs_unseen:
+            await page.until(lambda: view.steps > steps + 5)
+        else:
+            await asyncio.sleep(0.1)
+            assert view.steps == steps
+        assert len(page.frames) == sent
+        page.say(kind="visible", view="page", visible=True)
+        await page.until(lambda: len(page.frames) > sent)
+        message, buffers = [one for one in page.messages if one[0]["kind"] == "frame"][sent]
+        assert message["step"] > steps and message["whole"] == runs_unseen
+        rows = np.frombuffer(buffers[2], np.float64).reshape(-1, 2)
+        assert len(rows) == (message["step"] + 1 if runs_unseen else 1)
+        view.stop()
+
+    scenario(body, POINTS, lambda: None, energy=lambda: 1.0, runs_unseen=runs_unseen)
+
+
 def test_buttons_pause_step_reset_and_stop():
     x = np.full((1, 2), 0.25)
     start = x.copy()

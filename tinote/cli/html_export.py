@@ -121,6 +121,9 @@ def _placed(output: NotebookNode, pages: Pages) -> NotebookNode:
         # What cannot be read shows its picture; what others have put there is run as pages run it, without a network.
         with contextlib.suppress(ValueError):
             return nbformat.v4.new_output("display_data", {"text/html": place_kept(pages, data[VIEW_TYPE]["views"])})
+    if "page" in data.get(PAGE_TYPE, {}):
+        framed = pages.framed(data[PAGE_TYPE]["page"], data[PAGE_TYPE]["name"])
+        return nbformat.v4.new_output("display_data", {"text/html": framed})
     if PAGE_TYPE in data:
         pages.views.append(Shown(data[PAGE_TYPE]["name"], False, (Missing("a run", data[PAGE_TYPE]["reason"]),)))
     html_text = data.get("text/html")

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from manual.places import REPOSITORY, VIEWS, described, frame, running_frame, write
 from tinote.cli.html_export import PageExporter
 from tinote.cli.run import executed
-from tinote.viz.notebook.front_end import PAGE_TYPE, SITE
+from tinote.viz.notebook.front_end import PAGE_TYPE
 from tinote.viz.pages.bundle import unpacked
 
 NOTEBOOKS = REPOSITORY / "notebooks"
@@ -83,7 +83,7 @@ def executed_for_site(file: Path, cache: Path, variables: Mapping[str, str] | No
     """
     held = cache / f"{file.stem}-{_digest(file)}.ipynb"
     if not held.is_file():
-        found, failure = executed(file, SECONDS, {"TINOTE_PAGE": SITE, **(variables or {})})
+        found, failure = executed(file, SECONDS, {"TINOTE_PAGE": "1", **(variables or {})})
         if failure:
             raise RuntimeError(f"{file.name}: {failure}")
         for old in cache.glob(f"{file.stem}-*.ipynb"):

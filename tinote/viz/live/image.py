@@ -120,6 +120,8 @@ class Image(AxedSimulation):
         As for `ti.viz.Particles`.
     unattended_frames : int, default 60
         As for `ti.viz.Particles`.
+    runs_unseen : bool, default False
+        As for `ti.viz.Particles`.
     timeline : float, default 32
         As for `ti.viz.Particles`.
     name : str

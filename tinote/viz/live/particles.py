@@ -102,8 +102,8 @@ def _height(name: str, elevation: Any) -> float:
 class Particles(PlacedSimulation):
     """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
 
-    Nothing is computed while the view is out of sight. The methods do from a cell what the buttons do. A step that
-    raises stops the view, which shows the error; `exception` keeps it.
+    Nothing is computed while the view is out of sight, unless it `runs_unseen`. The methods do from a cell what the
+    buttons do. A step that raises stops the view, which shows the error; `exception` keeps it.
     More than 150,000 particles in the plane are shown as a density, one pixel each; no single one can be grabbed then.
     Where a picture takes fewer bytes than the positions (from 57,600 particles on 480 × 480 pixels), the kernel paints
     it if they have one colour, and in space with any colours. Arguments are attributes, too: `view.cmap = "plasma"`
@@ -183,6 +183,8 @@ class Particles(PlacedSimulation):
         What screen readers say.
     unattended_frames : int, default 60
         How many frames are made where a program executes the notebook, without a user to press play.
+    runs_unseen : bool, default False
+        Go on while the view is out of sight, or its page closed, as a long fit should.
     timeline : float, default 32
         How many megabytes (1e6 bytes) of frames the page keeps, up to 1,000: the slider below the view, and the arrow
         keys on it, show the last ones again. That pauses the simulation, which continues from the present. 0 keeps

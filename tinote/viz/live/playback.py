@@ -121,7 +121,7 @@ class Playback:
         """Make frames as the credits come in, until cancelled or until the step fails."""
         due = time.perf_counter()
         while True:
-            await self.view.credits.wait()
+            await self.view.credits.wait(unseen=self.view.runs_unseen)
             # Paced by a clock, since each sleep ends a little late; longer delays are not made up for in a burst.
             due = max(due, time.perf_counter() - FRAME_SECONDS / 4) + FRAME_SECONDS
             if not await self.act(lambda: self.frames.make_next(self.view.steps_per_frame)):
@@ -172,7 +172,12 @@ class Playback:
             if outcome.error is not None:
                 self.fail(outcome.error)
             return False
-        self.view.send_frame(outcome.value)
+        view = self.view
+        if view.runs_unseen and view.state == "playing" and not view.credits.visible:
+            view.renew_page()  # The next one that is seen has all that the page lacks.
+            self.frames.is_ahead = True
+        else:
+            view.send_frame(outcome.value)
         self.frames.note_how_steps_run()
         return True
 

@@ -58,6 +58,8 @@ class Plot(LiveSimulation):
         How samples are drawn; a histogram shows how often quantities had which values, along the horizontal axis.
     unattended_frames : int, default 60
         As for `ti.viz.Particles`.
+    runs_unseen : bool, default False
+        As for `ti.viz.Particles`.
     timeline : float, default 32
         As for `ti.viz.Particles`.
     name : str

@@ -139,7 +139,9 @@ class Scene(LabelledSimulation):
         By default what fits the page's theme.
     renderer : {"auto", "page", "kernel"}
         Whether the page draws by WebGL, or gets pictures.
-    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label, unattended_frames, timeline, name : all
+    energy, plots, plot_label, plot_scale, dt, reset, steps_per_frame, label : various
+        As for `ti.viz.Particles`.
+    unattended_frames, runs_unseen, timeline, name : various
         As for `ti.viz.Particles`.
     size : int or (int, int), default (640, 480)
         Width and height in pixels.

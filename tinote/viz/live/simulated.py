@@ -28,6 +28,7 @@ class SimulatedView(LiveView):
     history: History
     color_label: str
     steps_per_frame: int
+    runs_unseen: bool
     exception: BaseException | None
 
     PAGE_KIND: ClassVar[str]

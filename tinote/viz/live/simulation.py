@@ -114,6 +114,7 @@ class LiveSimulation(DeclaredView):
     steps_per_frame: int = argument(default=1, check=whole(1), renews=Renews.NOTHING, sent=True)
     size: Any = argument(default=480, check=sides)
     unattended_frames: int = argument(default=60, check=whole(0), renews=Renews.NOTHING)
+    runs_unseen: bool = argument(default=False, renews=Renews.NOTHING)
     dt: float | None = argument(default=None, check=TIME)
     timeline: float = argument(default=32.0, check=MEGABYTES, renews=Renews.NOTHING, sent=True)
     name: str = argument(default="", renews=Renews.NOTHING, sent=True)
@@ -486,6 +487,10 @@ class LiveSimulation(DeclaredView):
     def works(self) -> bool:
         """Whether a step, or what else makes a frame, is under way."""
         return self.playback.worker is not None and self.playback.worker.is_busy
+
+    def observed(self) -> list[str]:
+        """The traits that functions of the user observe."""
+        return [str(name) for name, handlers in self._trait_notifiers.items() if handlers and name != "comm"]
 
     def status(self) -> str:
         return f"step {self.steps:,}" if self.steps and self.can_step else ""

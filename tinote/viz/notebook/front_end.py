@@ -73,9 +73,6 @@ def stored_size() -> int:
 PAGE_TYPE = "application/vnd.tinote.page+json"
 """The MIME type of views as a page runs them: in outputs of a notebook that is executed for one."""
 
-SITE = "site"
-"""The value of `TINOTE_PAGE` where pages are next to this one: what has a page of its own is asked for it."""
-
 HINT = "run the cell to make it live"
 """What stands below the pictures that stay in a notebook."""
 
@@ -131,7 +128,7 @@ def with_picture(
 ) -> Bundle:
     """What a widget displays: itself (`live` gives its bundle) where a person looks, and in any case its text and a
     picture, with `about` for metadata. The picture says how to get more than itself. `page` gives the text of a page of
-    its own, if it has one, for a site of which that becomes a part. `programs`: how its views run without a kernel;
+    its own, if it has one, which the page of a notebook holds. `programs`: how its views run without a kernel;
     where a person looks, the page adds them later. `said`: further words below the picture.
     """
     found = live() if audience() is Audience.PERSON else None
@@ -141,7 +138,7 @@ def with_picture(
     elif programs and all(programs):
         data = {VIEW_TYPE: {"version": 1, "views": list(programs)}}
     if for_page():
-        linked = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
+        linked = {"page": page()} if page is not None else {}
         data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is not a live view of a simulation", **linked}}
     width = about.get("width")
     png = captioned(picture(), " · ".join(filter(None, [said, HINT])), width)

@@ -56,6 +56,11 @@ def policy(scripts: Sequence[str]) -> str:
     )
 
 
+def scripts_in(page: str) -> list[str]:
+    """The modules of a page that `document` has made."""
+    return re.findall(r'<script type="module">(.*?)</script>', page, flags=re.DOTALL)
+
+
 def document(
     title: str,
     *,

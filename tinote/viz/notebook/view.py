@@ -218,12 +218,12 @@ class FrameCredits:
                 self._times.clear()
         self._wake()
 
-    async def wait(self) -> None:
-        """Return once the next frame may go."""
+    async def wait(self, *, unseen: bool = False) -> None:
+        """Return once the next frame may go; `unseen`: or while no copy of the view is in sight."""
         loop = asyncio.get_running_loop()
         while True:
             with self._lock:
-                if self.can_send():
+                if self.can_send() or (unseen and not self.visible):
                     return
                 future = loop.create_future()
                 self._waiting.append((loop, future))

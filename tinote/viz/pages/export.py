@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextvars
+import html
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ from tinote.lang.session.owners import take_all_gradients
 from tinote.lazy import lazy
 from tinote.viz.draw.arguments import checked
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.notebook.page import as_text, compact, document
+from tinote.viz.notebook.page import as_text, compact, document, scripts_in
 from tinote.viz.notebook.view import describe_error, static_source
 from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script
 from tinote.viz.pages.functions import of_numbers, of_pointer, with_values
@@ -135,6 +136,9 @@ class _Described:
         for name, label in plots.items():
             self._add(name, functions.quantities[label], what=f"the quantity '{label}'")
         pointer = self._pointer()
+        self.missing += [Missing(f"what observes `{name}`", "only Python can call it") for name in view.observed()]
+        if view.runs_unseen:
+            self.missing.append(Missing("steps out of sight", "a page runs what is in sight"))
         controls = [self._control(number, one) for number, one in enumerate(view.bound_controls.values())]
         made = self._made()
         plots = {name: label for name, label in plots.items() if name in self.programs}
@@ -371,6 +375,7 @@ class Pages:
         self.controls: list[Widget] = []
         self.bound: list[Widget] = []
         self._running: list[Running] = []
+        self._framed: list[str] = []
 
     def shown(self, view: Any) -> str:
         """A view as HTML: where it runs, or its picture with the reason."""
@@ -386,6 +391,13 @@ class Pages:
         self.views.append(Shown(name or found.described["traits"]["label"], True, found.missing, found.needs))
         self._running.append(found)
         return f'<div class="tinote-live" data-tinote-view="{len(self._running) - 1}">{_without_scripts()}</div>'
+
+    def framed(self, page: str, name: str) -> str:
+        """A page of ours within this one, as HTML: in a frame without an origin."""
+        self.views.append(Shown(name, True, ()))
+        self._framed.append(page)
+        about = f'sandbox="allow-scripts" title="{as_text(name)}" srcdoc="{html.escape(page)}"'
+        return f'<iframe class="tinote-framed" {about}></iframe>'
 
     def picture(self, png: bytes, label: str, reason: str) -> str:
         """A view that cannot run, as HTML."""
@@ -411,8 +423,8 @@ class Pages:
         return document(
             title,
             styles=static_source(*STYLES) + styles,
-            scripts=[compact(static_source("pages/boot.js"))],
-            compressed=[joined(script)],
+            scripts=[compact(static_source("pages/boot.js", *(["pages/frames.js"] if self._framed else [])))],
+            compressed=[joined(script), *(part for page in self._framed for part in scripts_in(page))],
             body=f"<main>\n{heading}{content}\n</main>",
             kind="tinote-article",
             data=f'<script type="text/plain" id="tinote-data">{data}</script>',

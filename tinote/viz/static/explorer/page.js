@@ -10,6 +10,7 @@ function found({ stages }, { view, text }) {
 /** Show an explorer in a page of its own: `data` is everything that it could ask a kernel for. */
 function showPage(root, data) {
   const listeners = new Set();
+  const hasAddress = location.protocol !== "about:"; // And is not held by another page.
   let state = location.hash.length > 1 ? stateOf(location.hash) : data.state;
   const reply = (message) => queueMicrotask(() => listeners.forEach((listener) => listener(message)));
   const model = {
@@ -27,8 +28,8 @@ function showPage(root, data) {
         },
       })[name],
     set: (_, shown) => (state = shown),
-    save_changes: () => history.replaceState(null, "", `#${fragmentOf(state)}`),
-    link: (fragment) => `${location.href.split("#")[0]}#${fragment}`,
+    save_changes: () => hasAddress && history.replaceState(null, "", `#${fragmentOf(state)}`),
+    link: (fragment) => `${hasAddress ? location.href.split("#")[0] : ""}#${fragment}`,
     on: (event, listener) => {
       if (event === "msg:custom") listeners.add(listener);
       else if (event === "restore")

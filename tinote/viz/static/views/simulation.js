@@ -1,5 +1,6 @@
 // The controls of a running simulation, its status line, its plot and its error.
 
+const PACE = 1500; // Milliseconds over which the rate of steps is taken.
 const REST = 250; // Milliseconds after which a pointer that does not move asks what is there.
 const SPEEDS = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000];
 const SIGNS = {
@@ -469,13 +470,23 @@ function simulationView({
   };
   let said = null; // What the status line tells of the frame that is shown.
   let recorded = 0; // Frames that came since a recording has begun.
+  let pace = []; // Of the last second or so: when a frame was shown, and of which step.
+  /** How fast the simulation runs, once that is known. */
+  const paceText = () => {
+    if (!said || past !== null || model.get("state") !== "playing") pace = [];
+    else pace = [...pace.filter(([at]) => at > performance.now() - PACE), [performance.now(), said.step]];
+    if (pace.length < 3) return [];
+    const [[begin, first], [end, last]] = [pace[0], pace[pace.length - 1]];
+    if (end - begin < PACE / 2 || last <= first) return [];
+    return [`${Number(((1000 * (last - first)) / (end - begin)).toPrecision(2)).toLocaleString("en")} steps/s`];
+  };
   const showStatus = () => {
     if (!said) return;
     const recording = model.get("recording") ? [`recording, ${counted(recorded, "frame", "frames")}`] : [];
     const hit = model.get("picked") ?? null;
     const picked = hit === null ? [] : [`picked ${[hit].flat().join(", ")}`];
     const steps = canStep ? [`step ${said.step.toLocaleString("en")}`] : [];
-    status.textContent = [...steps, ...said.words, ...picked, ...recording].join(" · ");
+    status.textContent = [...steps, ...said.words, ...paceText(), ...picked, ...recording].join(" · ");
   };
   const describe = (step, words) => {
     said = { step, words };
