@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def first(v: LINE) -> ti.f64:
 def second(v: LINE) -> ti.f64:
     return v[1]
 
-def f(v):
+def f(v, s):
     a = first(v)
     b = second(v)
     return {expression}
@@ -94,7 +95,7 @@ class Call:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
-                given: Any = known(self.space["g"](self.space["p"]))
+                given: Any = known(self.space["g"](self.space["p"], b))
             except Exception as error:
                 given = type(error), error.args
         left = known(self.space["total"].to_numpy()), known(self.space["total"].grad.to_numpy())
@@ -121,12 +122,28 @@ def test_what_may_be_something_else_in_another_call_is_not_planned(
     compare(expression, monkeypatch, planned_too=False)
 
 
+@pytest.mark.parametrize(
+    "expression", ["a * s", "a + s", "s / a", "s * s * a / 3", "np.maximum(a, s)", "np.hypot(a, s)"]
+)
+def test_a_constant_of_the_call_is_a_number_of_the_plan(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(expression, monkeypatch, planned_too=True)
+
+
+@pytest.mark.parametrize("expression", ["a / s", "a ** s", "np.power(a, s)", "np.fmin(a, s)", "np.minimum(s, a)"])
+def test_what_is_differentiated_otherwise_by_constants_is_not_planned(
+    expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(expression, monkeypatch, planned_too=False)
+
+
 def compare(expression: str, monkeypatch: pytest.MonkeyPatch, *, planned_too: bool) -> None:
     """Calls with plans and without."""
     replayed: list[int] = []
     run = planned.MemoryPlan.run
     monkeypatch.setattr(planned.MemoryPlan, "run", lambda plan, args: replayed.append(1) or run(plan, args))
-    values = list(itertools.product(SPECIAL, SPECIAL if "b" in expression else (1.5,)))
+    values = list(
+        itertools.product(SPECIAL, (SPECIAL if {"b", "s"} & set(re.findall(r"\b\w\b", expression)) else (1.5,)))
+    )
 
     def follow() -> list[Any]:
         call = Call(expression)

@@ -475,7 +475,7 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
         """\
         count = ti.field(ti.i32, shape=())
         count[None] = 3
-        def f(v): return weighted(v, weights, 0.5, count[None]) / count[None]
+        def f(v): return weighted(v, weights, 0.5, count[None]) * count[None]
         g = ti.ad.value_and_grad(f)
         def call(): return g(p)
         """,

@@ -451,6 +451,9 @@ class Attempt(Following):
         self.add(ops.Compute(compare, register, (self._word(a), self._word(b)), caller("numpy")))
         return Symbol(self, register)
 
+    def asked_for_literal(self) -> None:
+        self.refuse("a derivative that is rounded otherwise where a number is constant")
+
     def copied(self, array: Any, what: str) -> Any:
         return Recording.copied(self, array, what)
 

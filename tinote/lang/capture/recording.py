@@ -181,6 +181,9 @@ class Symbol:
     def selected(self, condition: Any, a: Any, b: Any) -> Symbol:
         return self.recording.selected(condition, a, b)
 
+    def as_literal(self) -> None:
+        self.recording.asked_for_literal()
+
     def refuse(self, how: str) -> None:
         self.recording.refuse(f"a number that the step reads, or is called with, is needed itself: {how}")
 
@@ -407,6 +410,9 @@ class Recording(Listener):
     def condition(self, operation: str, operands: Sequence[Any]) -> Symbol | None:
         """Record a condition of a derivative's that selects numbers; None where it is a branch, as here."""
         return None
+
+    def asked_for_literal(self) -> None:
+        """A rule differentiates otherwise with respect to a constant: its result is verified with others here."""
 
     def selected(self, condition: Any, a: Any, b: Any) -> Symbol:
         """Record which of two numbers a condition selects."""

@@ -135,6 +135,10 @@ class SymbolicNumber(Protocol):
         """One of two numbers."""
         ...
 
+    def as_literal(self) -> None:
+        """A rule asks whether it is a constant, or a zero tangent, as numbers of other calls may be."""
+        ...
+
     def refuse(self, how: str) -> None:
         """The number is needed itself. Raises `CaptureError`."""
         ...
@@ -636,6 +640,11 @@ class Traced:
         symbol = None if captured is None else captured.condition(operation, operands)
         return python(*operands) if symbol is None else traced(self.trace, python(*stored(operands)), 0.0, 0, symbol)
 
+    def as_literal(self) -> None:
+        """A derivative's rule asks whether it is a constant."""
+        if self.is_captured:
+            self.symbol.as_literal()  # type: ignore[union-attr]
+
     @property
     def select(self) -> Callable[[Any, Any], Any] | None:
         """What selects one of two numbers by this one, if it is a condition."""
@@ -815,7 +824,7 @@ def dual_of(operand: Traced | float) -> Dual:
 
 def kind_of_dual(operand: Traced | float) -> type[Dual]:
     """As which kind of number a rule gets it."""
-    if type(operand) is not Traced:
+    if type(operand) is not Traced or (operand.is_captured and not operand.number):
         return ConstantDual
     return SumOfSquares if operand.is_sum_of_squares else Dual
 

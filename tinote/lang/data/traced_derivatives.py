@@ -54,13 +54,16 @@ class ScalarRule(NamedTuple):
 
 
 class Dual:
-    """A number with its derivative along one direction: value + tangent · ε, where ε² = 0."""
+    """A number with its derivative along one direction: value + tangent · ε, where ε² = 0. `dropped`: the tangent of a
+    number that is taken without it.
+    """
 
-    __slots__ = ("tangent", "value")
+    __slots__ = ("dropped", "tangent", "value")
 
-    def __init__(self, value: float, tangent: float = 0.0) -> None:
+    def __init__(self, value: float, tangent: float = 0.0, dropped: float = 0.0) -> None:
         self.value = value
         self.tangent = tangent
+        self.dropped = dropped
 
     @property
     def varies(self) -> bool:
@@ -70,7 +73,7 @@ class Dual:
     @property
     def constant(self) -> Dual:
         """The number without its tangent."""
-        return type(self)(self.value) if self.varies else ConstantDual(self.value)
+        return type(self)(self.value, 0.0, self.tangent) if self.varies else ConstantDual(self.value)
 
     @property
     def is_zero(self) -> bool:
@@ -116,6 +119,9 @@ class _DualArithmetic:
         return _ZERO
 
     def literal(self, a: Dual) -> float | None:
+        for one in (a.dropped, a.value if type(a) is ConstantDual else 0.0):
+            if type(one) is not float and (of_step := getattr(one, "as_literal", None)) is not None:
+                of_step()
         return a.value if type(a) is ConstantDual and type(a.value) is float else None
 
     def add(self, a: Dual, b: Dual) -> Dual:
