@@ -6,7 +6,7 @@
         for t in range(STEPS if n > 1 else 1):
             advance(x, y, t, 0.5 * dt)
         loss[None] = 0
-        return np.log(energy(y)) ** 2 - loss[None]     # arithmetic on numbers, those of elements too
+        return np.log(energy(y)) ** 2 - 0.5 * ti.ad.grad(energy)(x)   # arithmetic on numbers
 
 Another call of such a function with arguments of the same kind certainly makes the same launches, as long as its names
 refer to the same objects: its plan may replace it. Everything else is refused: other conditions, containers, computed
@@ -148,7 +148,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
         return type(value) in _NUMBERS if known else not isinstance(node, ast.Tuple)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.ctx, ast.Load) and not self._is_field(node.value):
+        if isinstance(node.ctx, ast.Load):
             # One of the results of a call, such as a derivative with its value.
             if not (isinstance(node.value, ast.Call) and self._is_fixed(node.slice)):
                 raise self._unknown(node)
