@@ -13,7 +13,7 @@ from tests.browser.test_particles import SETUP as PARTICLES
 from tests.browser.test_rules import BROKEN, ROOT
 from tests.browser.waiting import poll
 
-HIGH = 5000
+HIGH = 6000
 """Pixels that are enough for all outputs of a notebook here, one below the other."""
 
 LIVE = [
