@@ -232,6 +232,18 @@ class _Kernels:
                 put_element(z, first + size * place(p, x.shape), x, x[p])
 
         @make
+        def scatter(x: ti.Template, z: ti.Template, first: ti.i32, size: ti.Template):
+            for p in ti.grouped(x):
+                x[p] = element(z, first + size * place(p, x.shape), x)
+
+        @make
+        def scatter_at(
+            path: ti.Template, number: ti.i32, x: ti.Template, z: ti.Template, first: ti.i32, size: ti.Template
+        ):
+            for p in ti.grouped(x):
+                path[number, p] = element(z, first + size * place(p, x.shape), x)
+
+        @make
         def blend(x: ti.Template, z: ti.Template, start: ti.Template, first: ti.i32, size: ti.Template, theta: dtype):
             for p in ti.grouped(x):
                 x[p] = theta * element(z, first + size * place(p, x.shape), x) + (1 - theta) * start[p]
@@ -255,16 +267,17 @@ class _Kernels:
                 put_element(F, number, start, change)
 
         self.gather, self.blend, self.residual = gather, blend, residual
+        self.scatter, self.scatter_at = scatter, scatter_at
         self.put, self.move, self.copy, self.add = put, move, copy, add
         self.advance, self.sum_errors = advance, sum_errors
         self.record, self.show, self.hide = record, show, hide
 
 
 #: The kernels of each type are made, and compiled for fields of a shape, once.
-_kernels_of = functools.cache(_Kernels)
+kernels_of = functools.cache(_Kernels)
 
 
-class _State:
+class EquationState:
     """Fields that change with time, and those that get their rates: pairs of the same type and shape."""
 
     def __init__(self, rates: Callable[..., Any], state: Mapping[Any, Any]) -> None:
@@ -283,8 +296,21 @@ class _State:
                 )
         self.rates = rates
         self.takes_time = bool(inspect.signature(rates).parameters)
-        self.kernels = [_kernels_of(x.dtype, ti.kernel) for x, _ in self.pairs]
-        self.size = max(1, sum(math.prod(_shape(x)) for x, _ in self.pairs))
+        self.kernels = [kernels_of(x.dtype, ti.kernel) for x, _ in self.pairs]
+        self.size = max(1, sum(size_of(x) for x, _ in self.pairs))
+
+    def paths_of(self, into: Mapping[Any, Any] | None, times: list[float] | None) -> tuple[Any, ...]:
+        """For each field of the state the field that gets it at the times, or None."""
+        if into and times is None:
+            raise FieldError("`into` needs the times of `at`", caller())
+        for x, path in (into or {}).items():
+            of = next((one for one, _ in self.pairs if one is x), None)
+            if of is None:
+                raise FieldError(f"'{x.name}' is not in the state", caller())
+            shape = (len(times or ()), *of.shape)
+            if not isinstance(path, ti.Field) or (path.dtype, path.shape) != (of.dtype, shape):
+                raise FieldError(f"the values of '{of.name}' need a field of its kind and shape {shape}", caller())
+        return tuple([into.get(x) for x, _ in self.pairs]) if into and times else ()
 
     def evaluate(self, t: float) -> None:
         """Let the rates be those of the state and time `t`."""
@@ -292,6 +318,32 @@ class _State:
             self.rates(t)
         else:
             self.rates()
+
+
+def why_not(t: float, error: float, reason: int, end: float, rtol: float, atol: float, max_steps: int) -> str:
+    """Why steps do not reach the end."""
+    if math.isnan(error):
+        return f"the rates after t = {t} are not numbers"
+    if reason == 1:
+        return f"no step from t = {t} is small enough for rtol = {rtol}, atol = {atol}"
+    return f"{max_steps} steps did not reach {end}: they are at {t}"
+
+
+def size_of(field: Any) -> int:
+    """How many numbers a field has."""
+    return math.prod(_shape(field))
+
+
+def times_of(begin: float, end: float, at: Iterable[float] | None) -> list[float] | None:
+    """The times at which a solution is wanted, which are in order."""
+    times = None if at is None else [float(t) for t in at]
+    sign = 1.0 if end >= begin else -1.0
+    if times is not None and (
+        any(sign * (b - a) < 0 for a, b in pairwise(times))
+        or any(not 0 <= sign * (t - begin) <= sign * (end - begin) for t in times)
+    ):
+        raise FieldError(f"the times of `at` go from {begin} to {end} in order, not {times}", caller())
+    return times
 
 
 def _shape(field: Any) -> tuple[int, ...]:
@@ -304,11 +356,11 @@ def _shape(field: Any) -> tuple[int, ...]:
 ONE_LAUNCH = 8192
 
 
-def _inlined(rates: Any) -> Any:
+def inlined(rates: Any) -> Any:
     """The device function of a kernel."""
     if isinstance(rates, functools.partial):  # a method
         bound: Any = rates
-        return functools.partial(_inlined(bound.func), *bound.args)
+        return functools.partial(inlined(bound.func), *bound.args)
     return ti.func(rates.__wrapped__)
 
 
@@ -320,16 +372,16 @@ class _Explicit:
     """
 
     def __init__(
-        self, state: _State, tableau: Tableau, make: Callable[..., Any], other: Any = None, *, moments: int = 0,
+        self, state: EquationState, tableau: Tableau, make: Callable[..., Any], other: Any = None, *, moments: int = 0,
         paths: tuple[Any, ...] = (),
     ) -> None:  # fmt: skip
         self.takes_time, self.size, self.dtype = state.takes_time, state.size, state.pairs[0][0].dtype
-        self.rates = state.rates if make is ti.kernel else _inlined(state.rates)
+        self.rates = state.rates if make is ti.kernel else inlined(state.rates)
         starts = other.starts if other else [like(x, "the start") for x, _ in state.pairs]
         stages = other.stages if other else [like(x, "the rates", len(tableau.times)) for x, _ in state.pairs]
         self.starts, self.stages = starts, stages
         self.total = other.total if other else ti.field(self.dtype, shape=(), needs_grad=False)
-        kernels = [_kernels_of(x.dtype, make) for x, _ in state.pairs]
+        kernels = [kernels_of(x.dtype, make) for x, _ in state.pairs]
         self.rows = tuple(zip(kernels, *zip(*state.pairs, strict=True), starts, stages, strict=True))
         self.count, self.order, self.times = len(tableau.times), tableau.order, tableau.times
         self.weights = tuple(map(_weights_of, tableau.stages))
@@ -338,7 +390,8 @@ class _Explicit:
         self.errors = _weights_of(tableau.errors)
         #: the time, the step that is next, that before, and the error of the last that was tried
         self.control = _memory(ti.f64, 4, make, "the control of the steps")
-        #: how many were taken, how many rejected, whether no step is small enough, and how many moments were passed
+        #: how many were taken, how many rejected, 1 where no step is small enough and 2 where there were too many, and
+        #: how many moments were passed
         self.counts = _memory(ti.i32, 4, make, "the counts of the steps")
         #: times, for each field of the state what gets its values then, and those that have one
         self.moments, self.many = _memory(ti.f64, moments, make, "the times to record") if moments else (), moments
@@ -428,7 +481,7 @@ class _Explicit:
     def go(self, stop, begin, end, rtol, atol, most, tries):
         """Take steps until `stop` is reached or passed, at most so many, and so many tries since the beginning."""
         t, dt, before, error = self.control[0], self.control[1], self.control[2], self.control[3]
-        taken, rejected, is_stuck, done = self.counts[0], self.counts[1], self.counts[2] != 0, 0
+        taken, rejected, is_stuck, done = self.counts[0], self.counts[1], False, 0
         is_first = taken + rejected == 0
         sign = 1.0 if end >= begin else -1.0
         is_ready = is_first
@@ -463,8 +516,10 @@ class _Explicit:
                 self.record(before, t, sign)
         self.control[0], self.control[1] = ti.stop_gradient(t), ti.stop_gradient(dt)
         self.control[2], self.control[3] = ti.stop_gradient(before), ti.stop_gradient(error)
-        self.counts[0], self.counts[1], self.counts[2] = taken, rejected, is_stuck
-        assert sign * (stop - t) <= 0 or done >= most, f"no step from t = {t} leads to {stop}"
+        is_late = sign * (stop - t) > 0 and done < most
+        self.counts[0], self.counts[1] = taken, rejected
+        self.counts[2] = 0 if not is_late else 1 if is_stuck else 2
+        assert not is_late, f"no step from t = {t} leads to {stop}"
 
 
 def _memory(dtype: Any, count: int, make: Callable[..., Any], name: str) -> Any:
@@ -473,7 +528,7 @@ def _memory(dtype: Any, count: int, make: Callable[..., Any], name: str) -> Any:
 
 
 def _as_launches(steps: _Explicit) -> Any:
-    """The same, in which `leap`, a step with the rates at its start, `begin` and `go` are one launch each."""
+    """The same, in which `leap`, `begin` and `go` are one launch each."""
 
     @ti.kernel
     def leap(t: ti.f64, dt: ti.f64):
@@ -487,9 +542,8 @@ def _as_launches(steps: _Explicit) -> Any:
     def go(stop: ti.f64, begin: ti.f64, end: ti.f64, rtol: ti.f64, atol: ti.f64, most: ti.i32, tries: ti.i32):
         steps.go(stop, begin, end, rtol, atol, most, tries)
 
-    return SimpleNamespace(
-        leap=leap, begin=begin, go=go, control=steps.control, counts=steps.counts, moments=steps.moments
-    )
+    memory = {name: getattr(steps, name) for name in ("control", "counts", "moments")}
+    return SimpleNamespace(leap=leap, begin=begin, go=go, **memory)
 
 
 class StepReport(NamedTuple):
@@ -545,7 +599,7 @@ class RungeKutta:
     def __init__(self, rates: Callable[..., Any], state: Mapping[Any, Any], method: str = "rk4") -> None:
         if method not in METHODS:
             raise FieldError(f"there is no method {method!r}{suggestion(method, METHODS)}", caller())
-        self._state = _State(rates, state)
+        self._state = EquationState(rates, state)
         self._tableau = METHODS[method]
         self._method = method
         self._steps = _Explicit(self._state, self._tableau, ti.kernel)
@@ -661,17 +715,11 @@ class RungeKutta:
         if not tableau.errors:
             message = f"{self._method!r} has no estimate of its error"
             raise FieldError(message, caller(), hint='take steps of your own, or method="dopri5"')
-        times = None if at is None else [float(t) for t in at]
+        times = times_of(begin, end, at)
         sign = 1.0 if end >= begin else -1.0
-        if times is not None and (
-            any(sign * (b - a) < 0 for a, b in pairwise(times))
-            or any(not 0 <= sign * (t - begin) <= sign * (end - begin) for t in times)
-        ):
-            raise FieldError(f"the times of `at` go from {begin} to {end} in order, not {times}", caller())
-        if into and times is None:
-            raise FieldError("`into` needs the times of `at`", caller())
         shown = list[float]()
-        program = self._program(len(times), self._paths_of(into, times)) if into and times else self._program()
+        paths = self._state.paths_of(into, times)
+        program = self._program(len(times or ()) if paths else 0, paths)
         control, counts = program.control, program.counts
         if isinstance(program.moments, ti.Field):
             program.moments.from_numpy(np.array(times))
@@ -683,13 +731,9 @@ class RungeKutta:
             try:
                 program.go(stop, begin, end, rtol, atol, most, max_steps)
             except AssertionError:
-                t, error = control[0], control[3]
-                if math.isnan(error):
-                    message = f"the rates after t = {t} are not numbers"
-                elif counts[2]:
-                    message = f"no step from t = {t} is small enough for rtol = {rtol}, atol = {atol}"
-                else:
-                    message = f"{max_steps} steps did not reach {end}: they are at {t}"
+                if not counts[2]:  # it is one of the rates'
+                    raise
+                message = why_not(control[0], control[3], counts[2], end, rtol, atol, max_steps)
                 raise SolverError(message, caller()) from None
 
         if times is None and each is not None:
@@ -712,17 +756,6 @@ class RungeKutta:
         taken, rejected = counts[0], counts[1]
         evaluations = begun + (taken + rejected) * (len(tableau.times) - 1)
         return StepReport(np.array(shown or [end]), taken, rejected, evaluations)
-
-    def _paths_of(self, into: Mapping[Any, Any], times: list[float]) -> tuple[Any, ...]:
-        """For each field of the state the field that gets it at the times, or None."""
-        for x, path in into.items():
-            of = next((one for one, _ in self._state.pairs if one is x), None)
-            if of is None:
-                raise FieldError(f"'{x.name}' is not in the state", caller())
-            shape = (len(times), *of.shape)
-            if not isinstance(path, ti.Field) or (path.dtype, path.shape) != (of.dtype, shape):
-                raise FieldError(f"the values of '{of.name}' need a field of its kind and shape {shape}", caller())
-        return tuple([into.get(x) for x, _ in self._state.pairs]) if into else ()
 
 
 class Symplectic:
@@ -766,7 +799,7 @@ class Symplectic:
     ) -> None:
         if method not in SPLITTINGS:
             raise FieldError(f"there is no method {method!r}{suggestion(method, SPLITTINGS)}", caller())
-        self._state = _State(accelerate, {position: velocity, velocity: acceleration})
+        self._state = EquationState(accelerate, {position: velocity, velocity: acceleration})
         self._parts = SPLITTINGS[method]
 
     def step(self, dt: float) -> None:
@@ -857,7 +890,7 @@ class Implicit:
     ) -> None:
         if method not in IMPLICIT:
             raise FieldError(f"there is no method {method!r}{suggestion(method, IMPLICIT)}", caller())
-        self._state = _State(rates, state)
+        self._state = EquationState(rates, state)
         pairs = self._state.pairs
         if len({x.dtype for x, _ in pairs}) > 1 or not all(field.has_grad for pair in pairs for field in pair):
             raise FieldError("the state and its rates are fields of one type with needs_grad=True", caller())
@@ -870,9 +903,9 @@ class Implicit:
         #: numbers an element
         self._rows, count = list[tuple[Any, ...]](), 0
         for (x, rate), start, before in zip(pairs, self._starts, self._befores, strict=True):
-            size = math.prod(_shape(x)) // math.prod(x.shape)
+            size = size_of(x) // math.prod(x.shape)
             self._rows.append((x, start, before, rate, count, size))
-            count += math.prod(_shape(x))
+            count += size_of(x)
         dtype = pairs[0][0].dtype
         has_dual = any(x.has_dual for x, _ in pairs) or None
         self._unknown, self._residuals = (
