@@ -351,9 +351,9 @@ def _shape(field: Any) -> tuple[int, ...]:
     return (*field.shape, field.n, field.m) if isinstance(field, ti.MatrixField) else field.shape
 
 
-#: Numbers of a state up to which all steps are one launch, on one thread. Lorenz's equations on two threads take the
-#: same time in both ways at 20,000 numbers; fewer, as rates may cost more.
-ONE_LAUNCH = 8192
+#: Numbers of a state up to which all steps are one launch, on one thread. Chosen: with rates as cheap as Lorenz's, more
+#: would do as well; with those of all pairs of bodies, fewer.
+ONE_LAUNCH = 4096
 
 
 def inlined(rates: Any) -> Any:
