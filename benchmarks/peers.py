@@ -26,6 +26,7 @@ PEERS: Mapping[str, Peer] = {
         Peer("quadrants", "quadrants", {"QD_OFFLINE_CACHE": "0"}),
         Peer("jax", "jax", {"JAX_ENABLE_COMPILATION_CACHE": "0"}),
         Peer("optax", "optax", {"JAX_ENABLE_COMPILATION_CACHE": "0"}),
+        Peer("diffrax", "diffrax", {"JAX_ENABLE_COMPILATION_CACHE": "0"}),
         Peer("torch", "torch"),
         Peer("warp", "warp-lang"),
         Peer("numba", "numba"),

@@ -5,9 +5,9 @@ networks, files and random numbers.
 A step should be at least as fast as Taichi's program and take at most 1.3 times that of C, all on one thread. Each
 contender's steps are those of `system.py`; the lists and grids of C are those that one writes first. Transforms should
 take at most the time of SciPy's, multigrid that of pyamg's solution without its set-up, differential equations that of
-SciPy's same steps, and a step of training that of JAX. Trees should be built, and find nearest points, in the time of
-libigl and of SciPy; rays take longer than those of Embree, which tests several boxes at once in the lanes of a
-processor.
+Diffrax and SciPy with the same methods, and a step of training that of JAX. Trees should be built, and find nearest
+points, in the time of libigl and of SciPy; rays take longer than those of Embree, which tests several boxes at once in
+the lanes of a processor.
 """
 
 from __future__ import annotations
@@ -71,9 +71,20 @@ def diffusion(kind: str, title: str) -> Case:
 
 def equations(n: int) -> Case:
     """Lorenz's, from so many beginnings."""
-    scipy, module = "SciPy (solve_ivp)", "benchmarks.kit.equations"
-    contenders = (Contender("tinote", module, "tinote", over=scipy), Contender(scipy, module))
+    peer, module = "Diffrax", "benchmarks.kit.equations"
+    contenders = (
+        Contender("tinote", module, "tinote", over=peer),
+        Contender(peer, module, "diffrax"),
+        Contender("SciPy (solve_ivp)", module, over=peer),
+    )
     return Case(f"Lorenz's equations with step control, {n:,} at once", contenders, {"n": n}, at_most_over=1.0)
+
+
+def stiff(title: str, what: str) -> Case:
+    """Stiff equations."""
+    scipy, module = "SciPy (BDF)", "benchmarks.kit.stiff"
+    contenders = (Contender("tinote", module, "tinote", over=scipy), Contender(scipy, module))
+    return Case(title, contenders, {"what": what}, at_most_over=1.0)
 
 
 def training(sizes: str, batch: int) -> Case:
@@ -113,6 +124,8 @@ CASES = (
     equations(1),
     equations(1_000),
     equations(30_000),
+    stiff("Robertson's reactions, to 40", "robertson"),
+    stiff("fronts on a line of 100 cells", "fronts"),
     training("2-64-64-1", 1024),
     training("2-16-16-1", 64),
     files("a million tetrahedra and a field on them, as VTU", "mesh", "meshio", "meshio", 56, 1.0),

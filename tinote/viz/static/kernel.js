@@ -10,6 +10,7 @@ const NOTICES = {
 };
 // What a frame is the answer to.
 const WITH_FRAMES = ["play", "pause", "step", "reset", "stop", "pointer", "change", "pick", "fit"];
+const WITHOUT_ERROR = ["play", "step", "reset"]; // The same where an error has ended a view: these begin again.
 const SILENCE_MILLISECONDS = 1000; // After which a view says what it waits for,
 const PONG_MILLISECONDS = 400; // and in which a kernel answers that has time.
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"];
@@ -20,7 +21,8 @@ const asked = new WeakMap(); // Since when a model waits for a frame.
 /** Send `message` to the kernel of `model`, unless it is out of reach. */
 function say(model, message) {
   if (unattended.has(model)) return;
-  if (WITH_FRAMES.includes(message.kind) && !asked.has(model)) asked.set(model, performance.now());
+  const answered = model.get("error_card") ? WITHOUT_ERROR : WITH_FRAMES;
+  if (answered.includes(message.kind) && !asked.has(model)) asked.set(model, performance.now());
   model.send(message);
 }
 

@@ -13,8 +13,8 @@ const REASONS = {
 };
 
 /**
- * What the page draws scenes with: a context `gl`, null where WebGL is missing, the `programs` that it has compiled, and
- * whether it `isFast`, on a graphics card. A browser keeps few contexts, and loses the oldest: there is one, whose
+ * What the page draws scenes with: a context `gl`, null where WebGL is missing, the `programs` that it has compiled,
+ * and whether it `isFast`, on a graphics card. A browser keeps few contexts, and loses the oldest: there is one, whose
  * picture is copied to each view.
  */
 function graphics() {
