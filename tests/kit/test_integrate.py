@@ -592,3 +592,37 @@ def test_bdf_takes_equal_steps() -> None:
     ode.restart()
     ode.step(t, 0.02)
     assert x[None] == pytest.approx(math.cos(0.04), abs=1e-3)
+
+
+def test_a_solution_in_parts_is_checkpointed() -> None:
+    """The gradient is that of the same steps, of which only those of one part are kept at a time."""
+    ti.init(default_fp=ti.f64)
+    x, v, a = (ti.field(ti.f64, shape=4, needs_grad=True) for _ in range(3))
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def gravity():
+        for i in x:
+            a[i] = -ti.sin(x[i])
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            loss[None] += v[i] ** 2 / 2
+
+    ode = ti.integrate.RungeKutta(gravity, {x: v, v: a}, method="dopri5")
+
+    def gradient(run: Callable[[], object]) -> Any:
+        x.from_numpy(np.array([0.5, 0.6, 1.0, 2.0]))
+        v.fill(0.0)
+        with ti.ad.Tape(loss):
+            run()
+            energy()
+        return x.grad.to_numpy()
+
+    def part(k: int) -> None:
+        ode.solve(0.5 * k, 0.5 * k + 0.5)
+
+    plain = gradient(lambda: [part(k) for k in range(8)])
+    assert np.array_equal(gradient(lambda: ti.ad.checkpoint(part, 8)), plain)
+    assert np.all(np.isfinite(plain)) and np.abs(plain).max() > 0.1
