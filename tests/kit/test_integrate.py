@@ -595,7 +595,7 @@ def test_bdf_takes_equal_steps() -> None:
 
 
 def test_a_solution_in_parts_is_checkpointed() -> None:
-    """The gradient is that of the same steps, of which only those of one part are kept at a time."""
+    """The gradient is that of the same steps; only those of one part are kept at a time."""
     ti.init(default_fp=ti.f64)
     x, v, a = (ti.field(ti.f64, shape=4, needs_grad=True) for _ in range(3))
     loss = ti.field(ti.f64, shape=(), needs_grad=True)
